@@ -1,0 +1,87 @@
+# Everything runs in $(VENV), which is made on first use and remade when pyproject.toml changes.
+
+VENV    ?= .venv
+JOBS    ?= 2
+CRASHES ?= 1000
+# The first that really starts and is new enough; a shim on PATH may do neither.
+PYTHON  ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
+	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+	&& command -v $$python && break; done)
+
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
+PYTEST := $(BIN)/python -m pytest
+CODE    = $(wildcard src tests benchmarks)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint suite format crash bench test-pythons clean
+
+help:  ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(VENV)/.test  ## Make the environment for development
+
+demo: $(VENV)/.core  ## See an agent crash, resume, rewind and fork
+	$(BIN)/holdfast demo
+
+test: lint suite  ## Run all that CI runs: lint, types, tests
+
+lint: $(VENV)/.test  ## Check style and types
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/ruff format --check $(CODE)
+	$(BIN)/mypy $(CODE)
+
+suite: $(VENV)/.test  ## Run the tests alone
+	$(PYTEST) -n $(JOBS)
+
+format: $(VENV)/.test  ## Format the code and fix what can be fixed
+	$(BIN)/ruff check --fix $(CODE)
+	$(BIN)/ruff format $(CODE)
+
+crash: $(VENV)/.test  ## Kill saves with SIGKILL, CRASHES=1000 times
+	HOLDFAST_CRASHES=$(CRASHES) $(PYTEST) -n $(JOBS) -m crash --timeout 0
+
+bench: $(VENV)/.bench  ## Compare with the peers; ONLY=S2 for a part, QUICK=1 for a minute
+	$(BIN)/python -m benchmarks $(if $(ONLY),--only $(ONLY)) $(if $(QUICK),--quick)
+
+test-pythons:  ## Run the tests on each of Python 3.11, 3.12 and 3.13 found here
+	@for version in 3.11 3.12 3.13; do \
+		found=; \
+		for python in python$$version "$${PYENV_ROOT:-$$HOME/.pyenv}"/versions/$$version.*/bin/python; do \
+			"$$python" --version >/dev/null 2>&1 && found=$$python && break; \
+		done; \
+		if [ -z "$$found" ]; then echo "== Python $$version: not found"; continue; fi; \
+		echo "== Python $$version: $$found"; \
+		$(MAKE) --no-print-directory suite VENV=.venv-$$version PYTHON="$$found" || exit 1; \
+	done
+
+clean:  ## Remove environments, caches and builds
+	rm -rf .venv .venv-* build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find $(CODE) -name __pycache__ -prune -exec rm -rf {} +
+
+# Debian and Ubuntu ship venv as a package of its own.
+$(VENV)/.made:
+	@test -n "$(PYTHON)" || { echo "Holdfast needs Python 3.11 or newer: install it, or name it with PYTHON=" >&2; exit 1; }
+	@"$(PYTHON)" -m venv --clear $(VENV) || { \
+		package=$$("$(PYTHON)" -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])'); \
+		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; \
+		then apt-get update -qq && apt-get install -qqy --no-install-recommends $$package; \
+		else echo "Install $$package, then run make again" >&2; exit 1; fi \
+		&& "$(PYTHON)" -m venv --clear $(VENV); }
+	@$(PIP) install --upgrade 'pip>=25.1'
+	@touch $@
+
+$(VENV)/.core: $(VENV)/.made pyproject.toml
+	@echo "Installing holdfast into $(VENV)"
+	@$(PIP) install --editable .
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.core
+	@echo "Installing the tools for tests, style and types into $(VENV)"
+	@$(PIP) install --group test --group lint
+	@touch $@
+
+$(VENV)/.bench: $(VENV)/.core
+	@echo "Installing the peers for benchmarks into $(VENV)"
+	@$(PIP) install --group bench
+	@touch $@

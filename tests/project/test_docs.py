@@ -1,0 +1,107 @@
+"""Every example in the documentation and in docstrings runs."""
+
+import doctest
+import importlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "src" / "holdfast"
+RUNNER = Path(__file__).with_name("run_document.py")
+
+DOCUMENTS = [
+    *(ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
+MODULES = [
+    ".".join(path.relative_to(ROOT / "src").with_suffix("").parts).removesuffix(".__init__")
+    for path in sorted(PACKAGE.rglob("*.py"))
+    if path.name != "__main__.py"
+]
+
+
+def run_document(path: Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if name != "HOLDFAST_URL"}
+    return subprocess.run(
+        [sys.executable, RUNNER, path],
+        cwd=cwd,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_the_examples_of_a_document_run(path: Path, tmp_path: Path) -> None:
+    done = run_document(path, cwd=tmp_path)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_the_examples_of_a_module_run(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("HOLDFAST_URL", raising=False)
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+
+    for example in doctest.DocTestFinder().find(importlib.import_module(name), globs={}):
+        # Each one starts in an empty __main__, so that a reader can paste it.
+        main = ModuleType("__main__")
+        monkeypatch.setitem(sys.modules, "__main__", main)
+        example.globs = main.__dict__
+        runner.run(example, clear_globs=False)
+
+    assert runner.failures == 0, "see the captured output"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```python\nx = 1\n```\nthen\n```python\nassert x == 1\n```",
+        "1. A step\n   ```python\n   assert True\n   ```",
+        "````markdown\n```python\nassert False\n```\n````",
+        '```python title="hi.py"\nprint("hi")\n```\n```console\n$ python hi.py\nhi\n```',
+        "```console\n$ python -c 'print(12345)'\n1...5\n$ python -c 'print(6)'\n```",
+        "```python title=tools.py\nx = 1\n```\n```python\nfrom tools import x\n```",
+        "```console\n$ make no-such-target\n```\n```sh\nexit 1\n```",
+    ],
+)
+def test_a_document_that_holds_what_it_shows_passes(text: str, tmp_path: Path) -> None:
+    document = tmp_path / "page.md"
+    document.write_text(text)
+
+    done = run_document(document, cwd=tmp_path)
+
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("first\n\n```python\nassert False\n```", 'page.md", line 4'),
+        ("```python no-run\nx = 1\n```", "the only forms are"),
+        ("```py\nx = 1\n```", "the only forms are"),
+        ("```python\nx = 1\n", "has no end"),
+        ("```python title=unused.py\nx = 1\n```", "no later block runs or imports unused.py"),
+        ("```console\n$ python -c 'print(1)'\n2\n```", "but the document shows"),
+        ("```console\n$ python -c 'raise SystemExit(3)'\n```", "ended with 3"),
+    ],
+)
+def test_a_document_that_shows_something_else_fails(
+    text: str, complaint: str, tmp_path: Path
+) -> None:
+    document = tmp_path / "page.md"
+    document.write_text(text)
+
+    done = run_document(document, cwd=tmp_path)
+
+    assert done.returncode != 0
+    assert complaint in done.stderr
