@@ -1,0 +1,1 @@
+"""Seeded states to save: pure generators, no clock and no I/O."""
