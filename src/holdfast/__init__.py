@@ -1,0 +1,111 @@
+"""Holdfast: checkpoint, rewind and fork AI agents."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from holdfast._version import __version__
+
+if TYPE_CHECKING:
+    from holdfast.client import Client, SyncClient
+    from holdfast.core.diff import Diff
+    from holdfast.core.kinds import register_type
+    from holdfast.core.raw import Raw
+    from holdfast.errors import (
+        AdapterError,
+        AmbiguousIdError,
+        CheckpointConflictError,
+        CheckpointIntegrityError,
+        CheckpointNotFoundError,
+        HoldfastError,
+        InvalidArgumentError,
+        SchemaMigrationError,
+        SerializationError,
+        StoreClosedError,
+        StoreConnectionError,
+        StoreError,
+        StoreFormatError,
+        StoreFullError,
+        StoreReadOnlyError,
+        UnknownTypeError,
+    )
+    from holdfast.model import Checkpoint, CheckpointBuilder, CheckpointInfo, Framework
+    from holdfast.state import Checkpointable, CheckpointManager, checkpoint, register_migration
+    from holdfast.verbs.prune import Keep
+
+_homes = {
+    "client": ("Client", "SyncClient"),
+    "core.diff": ("Diff",),
+    "core.kinds": ("register_type",),
+    "core.raw": ("Raw",),
+    "errors": (
+        "AdapterError",
+        "AmbiguousIdError",
+        "CheckpointConflictError",
+        "CheckpointIntegrityError",
+        "CheckpointNotFoundError",
+        "HoldfastError",
+        "InvalidArgumentError",
+        "SchemaMigrationError",
+        "SerializationError",
+        "StoreClosedError",
+        "StoreConnectionError",
+        "StoreError",
+        "StoreFormatError",
+        "StoreFullError",
+        "StoreReadOnlyError",
+        "UnknownTypeError",
+    ),
+    "model": ("Checkpoint", "CheckpointBuilder", "CheckpointInfo", "Framework"),
+    "state": ("CheckpointManager", "Checkpointable", "checkpoint", "register_migration"),
+    "verbs.prune": ("Keep",),
+}
+_home_of = {name: home for home, names in _homes.items() for name in names}
+
+__all__ = [  # noqa: RUF022  (sorted as sorted() does)
+    "AdapterError",
+    "AmbiguousIdError",
+    "Checkpoint",
+    "CheckpointBuilder",
+    "CheckpointConflictError",
+    "CheckpointInfo",
+    "CheckpointIntegrityError",
+    "CheckpointManager",
+    "CheckpointNotFoundError",
+    "Checkpointable",
+    "Client",
+    "Diff",
+    "Framework",
+    "HoldfastError",
+    "InvalidArgumentError",
+    "Keep",
+    "Raw",
+    "SchemaMigrationError",
+    "SerializationError",
+    "StoreClosedError",
+    "StoreConnectionError",
+    "StoreError",
+    "StoreFormatError",
+    "StoreFullError",
+    "StoreReadOnlyError",
+    "SyncClient",
+    "UnknownTypeError",
+    "__version__",
+    "checkpoint",
+    "register_migration",
+    "register_type",
+]
+
+
+def __getattr__(name: str) -> object:
+    home = _home_of.get(name)
+    if home is None:
+        raise AttributeError(f"module 'holdfast' has no attribute {name!r}")
+    value = getattr(import_module(f"holdfast.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

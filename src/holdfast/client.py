@@ -1,0 +1,633 @@
+"""Client and SyncClient: one interface over a store, async and sync.
+
+Both are thin: what a verb does is a plan in ``holdfast.verbs``; here it is carried out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
+
+from holdfast.core.codec import OnUnknown
+from holdfast.core.diff import Diff
+from holdfast.errors import InvalidArgumentError, StoreClosedError
+from holdfast.model import Checkpoint, CheckpointInfo, Framework, make_payload
+from holdfast.stores.base import Collected, SessionInfo, Stats, Store
+from holdfast.stores.urls import DEFAULT_PATH, open_store
+from holdfast.verbs import bundle, read, save, upkeep
+from holdfast.verbs import plan as plans
+from holdfast.verbs import prune as pruning
+from holdfast.verbs.bundle import Exported, Imported
+from holdfast.verbs.engine import Engine
+from holdfast.verbs.lineage import Tree
+from holdfast.verbs.plan import Ask, Do, Plan
+from holdfast.verbs.prune import Keep, Pruned
+from holdfast.verbs.upkeep import Progress, Verified
+
+if TYPE_CHECKING:
+    import asyncio
+    from concurrent.futures import ThreadPoolExecutor
+
+    from holdfast.stores.committer import Committer
+    from holdfast.stores.sqlite_connection import Durability
+
+T = TypeVar("T")
+
+DEFAULT_GRACE = 3600.0
+"""Seconds for which gc leaves a chunk alone after it was written."""
+
+
+class _Face:
+    """What both clients share: how they are opened."""
+
+    def __init__(self, store: Store) -> None:
+        if not isinstance(store, Store):
+            raise InvalidArgumentError(
+                f"a client is made from a store, not {type(store).__name__}; "
+                "use one of memory(), file(), sqlite() or open(url)"
+            )
+        self._store = store
+        self._engine = Engine(store)
+        self._closed = False
+
+    @classmethod
+    def open(cls, url: str | None = None) -> Self:
+        """Open the store of a URL; by default that of HOLDFAST_URL, or the embedded SQLite file."""
+        return cls(open_store(url))
+
+    @classmethod
+    def memory(cls) -> Self:
+        """A store in memory, gone with the process."""
+        from holdfast.stores.memory import MemoryStore
+
+        return cls(MemoryStore())
+
+    @classmethod
+    def file(
+        cls,
+        directory: str | Path,
+        fmt: Literal["json", "pickle"] = "json",
+        allow_pickle: bool = False,
+    ) -> Self:
+        """A directory with one readable document for each checkpoint."""
+        from holdfast.stores.file import FileStore
+
+        return cls(FileStore(directory, fmt, allow_pickle))
+
+    @classmethod
+    def sqlite(cls, path: str | Path = DEFAULT_PATH, durability: Durability = "full") -> Self:
+        """An SQLite file. ``durability="full"``: an acknowledged save survives a power loss."""
+        from holdfast.stores.sqlite import SqliteStore
+
+        return cls(SqliteStore(path, durability))
+
+    @property
+    def store(self) -> Store:
+        """The store this client works on."""
+        return self._store
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._store.name}{', closed' if self._closed else ''})"
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreClosedError(self._store.name)
+
+    def _save(
+        self,
+        agent_id: str,
+        framework: Framework | str,
+        execution_state: Any,
+        session_id: str | None,
+        parent_id: str | None,
+        context: dict[str, Any] | None,
+        step_index: int,
+        step_name: str | None,
+        ttl_seconds: float | None,
+        append_only: Collection[str],
+        metadata: dict[str, Any],
+    ) -> Plan[str]:
+        if isinstance(append_only, str):
+            append_only = (append_only,)
+        return save.save(
+            self._engine,
+            agent_id=agent_id,
+            framework=framework,
+            payload=make_payload(execution_state, save.checked_context(context)),
+            session_id=session_id,
+            parent_id=parent_id,
+            step_index=step_index,
+            step_name=step_name,
+            ttl_seconds=ttl_seconds,
+            metadata=metadata,
+            append_only=append_only,
+        )
+
+    def _prune(self, policy: Keep | None, dry_run: bool, rules: dict[str, Any]) -> Plan[Pruned]:
+        if policy is not None and rules:
+            raise InvalidArgumentError("give prune() a policy or rules, not both")
+        try:
+            keep = policy if policy is not None else Keep(**rules)
+        except TypeError as error:
+            raise InvalidArgumentError(f"no such rule: {error}") from None
+        return pruning.prune(self._engine, keep, dry_run)
+
+
+class SyncClient(_Face):
+    """Checkpoints, for programs that are not async. Safe to share between threads.
+
+    >>> with SyncClient.memory() as client:
+    ...     first = client.save("coder", execution_state={"step": 1}, session_id="fix-42")
+    ...     second = client.save("coder", execution_state={"step": 2}, session_id="fix-42")
+    ...     print(client.diff(first, second))
+    ~ $.step: 1 -> 2
+    """
+
+    def _run(self, plan: Plan[T]) -> T:
+        self._check_open()
+        try:
+            ask = next(plan)
+            while True:
+                try:
+                    answer = self._answer(ask)
+                except Exception as error:
+                    ask = plan.throw(error)
+                else:
+                    ask = plan.send(answer)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
+        finally:
+            plan.close()
+
+    def _answer(self, ask: Ask | Do) -> Any:
+        if isinstance(ask, Ask):
+            return getattr(self._store, ask.method)(*ask.args)
+        return ask.function()
+
+    def save(
+        self,
+        agent_id: str,
+        framework: Framework | str = Framework.CUSTOM,
+        execution_state: Any = None,
+        session_id: str | None = None,
+        parent_id: str | None = None,
+        context: dict[str, Any] | None = None,
+        step_index: int = 0,
+        step_name: str | None = None,
+        ttl_seconds: float | None = None,
+        *,
+        append_only: Collection[str] = (),
+        **metadata: Any,
+    ) -> str:
+        """Keep a state as a new checkpoint and return its id.
+
+        The parent is the head of the session unless one is named; without a session a new one
+        begins. Lists named in ``append_only`` (paths such as ``"messages"``) are trusted to keep
+        their saved elements unchanged, which makes saving long ones cheaper. Further keywords
+        are metadata, by which ``find`` filters.
+        """
+        return self._run(
+            self._save(
+                agent_id,
+                framework,
+                execution_state,
+                session_id,
+                parent_id,
+                context,
+                step_index,
+                step_name,
+                ttl_seconds,
+                append_only,
+                metadata,
+            )
+        )
+
+    def put(self, checkpoint: Checkpoint) -> str:
+        """Keep a checkpoint that was built with CheckpointBuilder, as it is."""
+        return self._run(save.put(self._engine, checkpoint))
+
+    def restore(
+        self, checkpoint_id: str, verify: bool = True, on_unknown: OnUnknown = "raise"
+    ) -> Checkpoint:
+        """The checkpoint of that id, its integrity proven unless ``verify`` is off."""
+        return self._run(read.restore(self._engine, checkpoint_id, verify, on_unknown))
+
+    def latest(self, agent_id: str, session_id: str) -> Checkpoint | None:
+        """The newest checkpoint of a session, or None if it has none."""
+        return self._run(read.latest(self._engine, agent_id, session_id))
+
+    @overload
+    def timeline(
+        self,
+        agent_id: str,
+        session_id: str,
+        limit: int | None = 50,
+        before: str | None = None,
+        with_state: Literal[False] = False,
+    ) -> list[CheckpointInfo]: ...
+
+    @overload
+    def timeline(
+        self,
+        agent_id: str,
+        session_id: str,
+        limit: int | None = 50,
+        before: str | None = None,
+        *,
+        with_state: Literal[True],
+    ) -> list[Checkpoint]: ...
+
+    def timeline(
+        self,
+        agent_id: str,
+        session_id: str,
+        limit: int | None = 50,
+        before: str | None = None,
+        with_state: bool = False,
+    ) -> list[CheckpointInfo] | list[Checkpoint]:
+        """The checkpoints of a session, newest first; ``before`` an id for the next page."""
+        return self._run(
+            read.timeline(self._engine, agent_id, session_id, limit, before, with_state)
+        )
+
+    def find(
+        self,
+        *,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        parent_id: str | None = None,
+        handoff_target: str | None = None,
+        tags: Mapping[str, Any] | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: int | None = 50,
+        before: str | None = None,
+    ) -> list[CheckpointInfo]:
+        """Checkpoints by what is known of them, newest first, of the whole store by default."""
+        return self._run(
+            read.find(
+                agent_id=agent_id,
+                session_id=session_id,
+                parent_id=parent_id,
+                handoff_target=handoff_target,
+                tags=tags,
+                since=since,
+                until=until,
+                limit=limit,
+                before=before,
+            )
+        )
+
+    def sessions(self, agent_id: str | None = None) -> list[SessionInfo]:
+        """Every session with its head, the one touched last first."""
+        return self._run(read.sessions(agent_id))
+
+    def ancestors(self, checkpoint_id: str) -> list[CheckpointInfo]:
+        """The parent of a checkpoint, its parent, and so on, back to the root."""
+        return self._run(read.ancestors(checkpoint_id))
+
+    def tree(self, agent_id: str, session_id: str) -> Tree:
+        """The checkpoints of a session, and of the sessions forked from it, as a tree."""
+        return self._run(read.tree(agent_id, session_id))
+
+    def diff(self, a: str, b: str) -> Diff:
+        """What changed from one checkpoint to another."""
+        return self._run(read.diff(self._engine, a, b))
+
+    def fork(
+        self,
+        checkpoint_id: str,
+        session_id: str | None = None,
+        execution_state: Any = None,
+        context: dict[str, Any] | None = None,
+    ) -> str:
+        """Begin a new session at a checkpoint, with its state or another; returns the new id."""
+        return self._run(
+            save.fork(self._engine, checkpoint_id, session_id, execution_state, context)
+        )
+
+    def handoff(
+        self, checkpoint_id: str, target_agent_id: str, contract: str | None = None
+    ) -> str:
+        """Offer a checkpoint to another agent; returns the id it restores."""
+        return self._run(save.handoff(self._engine, checkpoint_id, target_agent_id, contract))
+
+    def expire(self, checkpoint_id: str) -> bool:
+        """Remove a checkpoint now; False if there is none."""
+        return self._run(upkeep.expire(self._engine, checkpoint_id))
+
+    def prune(self, policy: Keep | None = None, *, dry_run: bool = False, **rules: Any) -> Pruned:
+        """Remove what a policy does not keep: ``prune(Keep(last=10))`` or ``prune(last=10)``."""
+        return self._run(self._prune(policy, dry_run, rules))
+
+    def gc(self, grace_seconds: float = DEFAULT_GRACE, dry_run: bool = False) -> Collected:
+        """Remove what has expired, and chunks that no checkpoint needs."""
+        return self._run(upkeep.gc(self._engine, grace_seconds, dry_run))
+
+    def verify(self, progress: Progress | None = None) -> Verified:
+        """Read every checkpoint and name each that is damaged."""
+        return self._run(upkeep.verify(self._engine, progress))
+
+    def stats(self) -> Stats:
+        """How much the store holds."""
+        return self._run(plans.stats())
+
+    def export(
+        self,
+        file: str | Path,
+        *,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        ids: Collection[str] | None = None,
+        progress: Progress | None = None,
+    ) -> Exported:
+        """Write checkpoints to a bundle file that any store can import."""
+        return self._run(bundle.export(self._engine, file, agent_id, session_id, ids, progress))
+
+    def import_(self, file: str | Path, *, progress: Progress | None = None) -> Imported:
+        """Bring the checkpoints of a bundle file into this store."""
+        return self._run(bundle.import_(self._engine, file, progress))
+
+    def close(self) -> None:
+        """Release the store; closing twice does nothing."""
+        if not self._closed:
+            self._closed = True
+            self._store.close()
+
+    def __enter__(self) -> Self:
+        self._check_open()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+class Client(_Face):
+    """Checkpoints, for async programs. One client serves the tasks of one event loop.
+
+    >>> import asyncio
+    >>> async def main():
+    ...     async with Client.memory() as client:
+    ...         saved = await client.save("coder", execution_state={"step": 1})
+    ...         return (await client.restore(saved)).execution_state
+    >>> asyncio.run(main())
+    {'step': 1}
+    """
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._threads: ThreadPoolExecutor | None = None
+        self._committer: Committer | None = None
+
+    async def _run(self, plan: Plan[T]) -> T:
+        self._check_open()
+        try:
+            ask = next(plan)
+            while True:
+                try:
+                    answer = await self._answer(ask)
+                except Exception as error:
+                    ask = plan.throw(error)
+                else:
+                    ask = plan.send(answer)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
+        finally:
+            plan.close()
+
+    async def _answer(self, ask: Ask | Do) -> Any:
+        self._attach()
+        if isinstance(ask, Do):
+            return await self._in_thread(ask.function)
+        if ask.method == "commit" and self._committer is not None:
+            return await self._committer.commit(ask.args[0])
+        method = getattr(self._store, ask.method)
+        if not self._store.blocks:
+            return method(*ask.args)
+        return await self._in_thread(method, *ask.args)
+
+    def _attach(self) -> None:
+        """Take to the running loop: a client that outlives one serves the next."""
+        import asyncio
+
+        loop = asyncio.get_running_loop()
+        if loop is self._loop:
+            return
+        self._detach()
+        self._loop = loop
+        if self._store.groups_commits:
+            from holdfast.stores.committer import Committer
+
+            self._committer = Committer(self._store, loop)  # type: ignore[arg-type]
+
+    def _detach(self) -> None:
+        if self._committer is not None:
+            self._committer.close()
+            self._committer = None
+        if self._threads is not None:
+            self._threads.shutdown()
+            self._threads = None
+        self._loop = None
+
+    async def _in_thread(self, function: Any, *args: Any) -> Any:
+        if self._threads is None:
+            from concurrent.futures import ThreadPoolExecutor
+
+            self._threads = ThreadPoolExecutor(4, thread_name_prefix="holdfast")
+        assert self._loop is not None
+        return await self._loop.run_in_executor(self._threads, function, *args)
+
+    async def save(
+        self,
+        agent_id: str,
+        framework: Framework | str = Framework.CUSTOM,
+        execution_state: Any = None,
+        session_id: str | None = None,
+        parent_id: str | None = None,
+        context: dict[str, Any] | None = None,
+        step_index: int = 0,
+        step_name: str | None = None,
+        ttl_seconds: float | None = None,
+        *,
+        append_only: Collection[str] = (),
+        **metadata: Any,
+    ) -> str:
+        """See SyncClient.save. The state is taken as it is when ``save`` is called."""
+        return await self._run(
+            self._save(
+                agent_id,
+                framework,
+                execution_state,
+                session_id,
+                parent_id,
+                context,
+                step_index,
+                step_name,
+                ttl_seconds,
+                append_only,
+                metadata,
+            )
+        )
+
+    async def put(self, checkpoint: Checkpoint) -> str:
+        """Keep a checkpoint that was built with CheckpointBuilder, as it is."""
+        return await self._run(save.put(self._engine, checkpoint))
+
+    async def restore(
+        self, checkpoint_id: str, verify: bool = True, on_unknown: OnUnknown = "raise"
+    ) -> Checkpoint:
+        """The checkpoint of that id, its integrity proven unless ``verify`` is off."""
+        return await self._run(read.restore(self._engine, checkpoint_id, verify, on_unknown))
+
+    async def latest(self, agent_id: str, session_id: str) -> Checkpoint | None:
+        """The newest checkpoint of a session, or None if it has none."""
+        return await self._run(read.latest(self._engine, agent_id, session_id))
+
+    @overload
+    async def timeline(
+        self,
+        agent_id: str,
+        session_id: str,
+        limit: int | None = 50,
+        before: str | None = None,
+        with_state: Literal[False] = False,
+    ) -> list[CheckpointInfo]: ...
+
+    @overload
+    async def timeline(
+        self,
+        agent_id: str,
+        session_id: str,
+        limit: int | None = 50,
+        before: str | None = None,
+        *,
+        with_state: Literal[True],
+    ) -> list[Checkpoint]: ...
+
+    async def timeline(
+        self,
+        agent_id: str,
+        session_id: str,
+        limit: int | None = 50,
+        before: str | None = None,
+        with_state: bool = False,
+    ) -> list[CheckpointInfo] | list[Checkpoint]:
+        """The checkpoints of a session, newest first; ``before`` an id for the next page."""
+        return await self._run(
+            read.timeline(self._engine, agent_id, session_id, limit, before, with_state)
+        )
+
+    async def find(
+        self,
+        *,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        parent_id: str | None = None,
+        handoff_target: str | None = None,
+        tags: Mapping[str, Any] | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: int | None = 50,
+        before: str | None = None,
+    ) -> list[CheckpointInfo]:
+        """Checkpoints by what is known of them, newest first, of the whole store by default."""
+        return await self._run(
+            read.find(
+                agent_id=agent_id,
+                session_id=session_id,
+                parent_id=parent_id,
+                handoff_target=handoff_target,
+                tags=tags,
+                since=since,
+                until=until,
+                limit=limit,
+                before=before,
+            )
+        )
+
+    async def sessions(self, agent_id: str | None = None) -> list[SessionInfo]:
+        """Every session with its head, the one touched last first."""
+        return await self._run(read.sessions(agent_id))
+
+    async def ancestors(self, checkpoint_id: str) -> list[CheckpointInfo]:
+        """The parent of a checkpoint, its parent, and so on, back to the root."""
+        return await self._run(read.ancestors(checkpoint_id))
+
+    async def tree(self, agent_id: str, session_id: str) -> Tree:
+        """The checkpoints of a session, and of the sessions forked from it, as a tree."""
+        return await self._run(read.tree(agent_id, session_id))
+
+    async def diff(self, a: str, b: str) -> Diff:
+        """What changed from one checkpoint to another."""
+        return await self._run(read.diff(self._engine, a, b))
+
+    async def fork(
+        self,
+        checkpoint_id: str,
+        session_id: str | None = None,
+        execution_state: Any = None,
+        context: dict[str, Any] | None = None,
+    ) -> str:
+        """Begin a new session at a checkpoint, with its state or another; returns the new id."""
+        return await self._run(
+            save.fork(self._engine, checkpoint_id, session_id, execution_state, context)
+        )
+
+    async def handoff(
+        self, checkpoint_id: str, target_agent_id: str, contract: str | None = None
+    ) -> str:
+        """Offer a checkpoint to another agent; returns the id it restores."""
+        return await self._run(save.handoff(self._engine, checkpoint_id, target_agent_id, contract))
+
+    async def expire(self, checkpoint_id: str) -> bool:
+        """Remove a checkpoint now; False if there is none."""
+        return await self._run(upkeep.expire(self._engine, checkpoint_id))
+
+    async def prune(self, policy: Keep | None = None, *, dry_run: bool = False, **rules: Any) -> Pruned:
+        """Remove what a policy does not keep: ``prune(Keep(last=10))`` or ``prune(last=10)``."""
+        return await self._run(self._prune(policy, dry_run, rules))
+
+    async def gc(self, grace_seconds: float = DEFAULT_GRACE, dry_run: bool = False) -> Collected:
+        """Remove what has expired, and chunks that no checkpoint needs."""
+        return await self._run(upkeep.gc(self._engine, grace_seconds, dry_run))
+
+    async def verify(self, progress: Progress | None = None) -> Verified:
+        """Read every checkpoint and name each that is damaged."""
+        return await self._run(upkeep.verify(self._engine, progress))
+
+    async def stats(self) -> Stats:
+        """How much the store holds."""
+        return await self._run(plans.stats())
+
+    async def export(
+        self,
+        file: str | Path,
+        *,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        ids: Collection[str] | None = None,
+        progress: Progress | None = None,
+    ) -> Exported:
+        """Write checkpoints to a bundle file that any store can import."""
+        return await self._run(bundle.export(self._engine, file, agent_id, session_id, ids, progress))
+
+    async def import_(self, file: str | Path, *, progress: Progress | None = None) -> Imported:
+        """Bring the checkpoints of a bundle file into this store."""
+        return await self._run(bundle.import_(self._engine, file, progress))
+
+    async def close(self) -> None:
+        """Release the store; closing twice does nothing."""
+        if not self._closed:
+            self._closed = True
+            self._detach()
+            self._store.close()
+
+    async def __aenter__(self) -> Self:
+        self._check_open()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.close()

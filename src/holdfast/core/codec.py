@@ -1,0 +1,235 @@
+"""Values to bytes and back, types kept exactly.
+
+Plain values go through msgpack in C. Anything else becomes a msgpack extension: the code of its
+kind and its plain data, packed the same way. What msgpack would refuse or quietly alter (lone
+surrogates, keys that are not strings, bytearrays) is found first and rewritten in Python.
+"""
+
+from __future__ import annotations
+
+import gc
+import pickle
+from collections.abc import Callable
+from typing import Any, Literal
+
+import ormsgpack
+
+from holdfast.core import arrays, basics, objects  # noqa: F401  (arrays and objects fill the table)
+from holdfast.core.kinds import REGISTERED, Kind, Unkeepable, add, by_code, kind_of
+from holdfast.core.raw import Raw
+from holdfast.errors import CheckpointIntegrityError, SerializationError, UnknownTypeError
+
+OnUnknown = Literal["raise", "raw"]
+
+MAX_NESTING = 100
+"""Objects within objects; lists and dicts alone may nest 250 deep."""
+
+PICKLE = 60
+
+_PACK = (
+    ormsgpack.OPT_PASSTHROUGH_TUPLE
+    | ormsgpack.OPT_PASSTHROUGH_SUBCLASS
+    | ormsgpack.OPT_PASSTHROUGH_DATACLASS
+    | ormsgpack.OPT_PASSTHROUGH_DATETIME
+    | ormsgpack.OPT_PASSTHROUGH_BIG_INT
+    | ormsgpack.OPT_PASSTHROUGH_ENUM
+    | ormsgpack.OPT_PASSTHROUGH_UUID
+)
+
+
+class Ready:
+    """A value already turned into a kind's plain data; only its bytes are still to be made."""
+
+    __slots__ = ("code", "plain")
+
+    def __init__(self, code: int, plain: Any) -> None:
+        self.code = code
+        self.plain = plain
+
+
+class Packer:
+    """Packs values; one per thread of work."""
+
+    __slots__ = ("_depth", "allow_pickle")
+
+    def __init__(self, allow_pickle: bool = False) -> None:
+        self.allow_pickle = allow_pickle
+        self._depth = 0
+
+    def pack(self, value: Any) -> bytes:
+        """The bytes of a value; SerializationError names the path of what cannot be kept."""
+        try:
+            data = ormsgpack.packb(value, self._extension, _PACK)
+            if not _may_hold_buffers(data) or not _holds_buffers(value):
+                return data
+        except (TypeError, ValueError, RecursionError):
+            if self._depth:
+                raise  # only the outermost call knows the whole value, and so the path
+        else:
+            if self._depth:
+                raise TypeError("a buffer has to be rewritten")
+        return self._pack_rewritten(value)
+
+    def _pack_rewritten(self, value: Any) -> bytes:
+        from holdfast.core.rewrite import rewrite
+
+        self._depth = 0
+        return ormsgpack.packb(rewrite(value, self), self._extension, _PACK)
+
+    def reduce(self, value: Any) -> tuple[int, Any]:
+        """The code and plain data of a value that msgpack does not know."""
+        cls = type(value)
+        if cls is Ready:
+            return value.code, value.plain
+        if cls is Raw:
+            return value.reduced()  # type: ignore[no-any-return]
+        try:
+            kind = kind_of(cls)
+            plain = kind.reduce(value)
+        except Unkeepable:
+            if not self.allow_pickle:
+                raise
+            return PICKLE, _stable_pickle(value)
+        if cls is set or cls is frozenset:
+            plain.sort(key=self.pack)
+        return kind.code, plain
+
+    def _extension(self, value: Any) -> ormsgpack.Ext:
+        self._depth += 1
+        try:
+            if self._depth > MAX_NESTING:
+                raise RecursionError
+            code, plain = self.reduce(value)
+            data = plain if code in BYTES_KINDS else self.pack(plain)
+            return ormsgpack.Ext(code, data)
+        finally:
+            self._depth -= 1
+
+
+def _may_hold_buffers(data: bytes) -> bool:
+    return b"\xc4" in data or b"\xc5" in data or b"\xc6" in data
+
+
+def _holds_buffers(value: Any) -> bool:
+    """Whether a bytearray or memoryview is among plain lists and dicts: msgpack would say bytes."""
+    level = [value]
+    while level:
+        found = set(map(type, level))
+        if bytearray in found or memoryview in found:
+            return True
+        inner = [part for part in level if type(part) is list or type(part) is dict]
+        level = gc.get_referents(*inner) if inner else []
+    return False
+
+
+def _stable_pickle(value: Any) -> bytes:
+    try:
+        # Once through, so that what is loaded pickles to the same bytes again.
+        return pickle.dumps(pickle.loads(pickle.dumps(value, 5)), 5)  # noqa: S301
+    except Exception as error:
+        raise Unkeepable(f"cannot be pickled either ({error}); exclude it") from error
+
+
+class Unpacker:
+    """Revives values under the safety rules; ``extra`` adds extension codes (chunks)."""
+
+    __slots__ = ("_depth", "_error", "allow_pickle", "extra", "on_unknown", "unknown_seen")
+
+    def __init__(
+        self,
+        on_unknown: OnUnknown = "raise",
+        allow_pickle: bool = False,
+        extra: Callable[[int, bytes], Any] | None = None,
+    ) -> None:
+        self.on_unknown = on_unknown
+        self.allow_pickle = allow_pickle
+        self.extra = extra
+        self.unknown_seen: tuple[str, str] | None = None
+        self._depth = 0
+        self._error: BaseException | None = None
+
+    def unpack(self, data: bytes | memoryview) -> Any:
+        """The value of these bytes."""
+        try:
+            return ormsgpack.unpackb(data, ext_hook=self._revive)
+        except (ValueError, RecursionError) as error:
+            # msgpack hides what the hook raised, so the hook leaves it here.
+            cause, self._error = self._error, None
+            if cause is not None:
+                raise cause from None
+            raise CheckpointIntegrityError(None, f"unreadable value ({error})") from None
+
+    def missing(self, code: int, plain: Any, why: str) -> Any:
+        """See Reader.missing."""
+        if self.on_unknown == "raw":
+            return Raw(code, plain)
+        name = str(plain[0])
+        self.unknown_seen = (name, why)
+        raise UnknownTypeError("$", name, why)
+
+    def _revive(self, code: int, data: bytes) -> Any:
+        self._depth += 1
+        try:
+            if self._depth > MAX_NESTING + 10:
+                raise CheckpointIntegrityError(None, "values nest too deep")
+            kind = by_code.get(code)
+            if kind is not None:
+                plain = data if code in BYTES_KINDS else self.unpack(data)
+                return self._checked(kind, plain)
+            if self.extra is not None:
+                return self.extra(code, data)
+            raise CheckpointIntegrityError(None, f"unknown kind of value {code}")
+        except BaseException as error:
+            if self._error is None:
+                self._error = error
+            raise
+        finally:
+            self._depth -= 1
+
+    def _checked(self, kind: Kind, plain: Any) -> Any:
+        try:
+            return kind.revive(plain, self)
+        except (CheckpointIntegrityError, SerializationError):
+            raise
+        except (
+            ArithmeticError,
+            AttributeError,
+            LookupError,
+            RecursionError,
+            TypeError,
+            ValueError,
+        ) as error:
+            if kind.code == REGISTERED:
+                raise SerializationError(
+                    "$", f"the decode function of {plain[0]} failed: {error!r}"
+                ) from error
+            raise CheckpointIntegrityError(
+                None, f"{kind.name} does not fit its data ({error})"
+            ) from error
+
+
+def _revive_pickle(plain: bytes, reader: Any) -> Any:
+    if not reader.allow_pickle:
+        raise SerializationError(
+            "$", "a pickled value is only loaded where the client was opened with allow_pickle=True"
+        )
+    return pickle.loads(plain)  # noqa: S301
+
+
+add(Kind(PICKLE, "pickle", lambda value: value, _revive_pickle))
+BYTES_KINDS = frozenset({basics.BIG_INT, basics.SURROGATES, PICKLE})
+"""Kinds whose plain data is the extension's bytes as they are."""
+
+
+def pack(value: Any, allow_pickle: bool = False) -> bytes:
+    """The bytes of a value, types kept exactly.
+
+    >>> unpack(pack({"when": (1, 2.0)}))
+    {'when': (1, 2.0)}
+    """
+    return Packer(allow_pickle).pack(value)
+
+
+def unpack(data: bytes, on_unknown: OnUnknown = "raise", allow_pickle: bool = False) -> Any:
+    """The value of packed bytes; loads no module and calls nothing that the bytes name."""
+    return Unpacker(on_unknown, allow_pickle).unpack(data)

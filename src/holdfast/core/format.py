@@ -1,0 +1,128 @@
+"""The stored form of chunks: names, references, indexes, compression."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from typing import Any
+
+import ormsgpack
+
+from holdfast.errors import CheckpointIntegrityError
+
+ID_BYTES = 20
+
+REF_LEAF, REF_NODE = 64, 65
+PAGED_LIST, PAGED_DICT, PAGED_STR, PAGED_BYTES = 66, 67, 68, 69
+
+RECORD_KEYS = 32
+RECORD_SPLIT = 1024
+"""In a dict of few keys, a value above this many bytes gets a chunk of its own."""
+ELEMENT_SPLIT = 4096
+"""Elsewhere, an element above this many bytes does."""
+FANOUT = 16
+MAX_FANOUT = 3 * FANOUT
+
+MAX_CHUNK = 64 * 2**20
+"""No chunk is larger than this when unpacked; a stored one that claims to be is refused."""
+
+
+def chunk_id(raw: bytes) -> bytes:
+    """The name of a chunk: SHA-256 of its bytes, cut to 160 bits."""
+    return hashlib.sha256(raw).digest()[:ID_BYTES]
+
+
+def pack_index(level: int, entries: list[tuple[bytes, int, bool, bool]]) -> bytes:
+    """An index of pages (level 0) or of indexes: each entry a name, a count and two marks."""
+    names = b"".join([entry[0] for entry in entries])
+    marks = [count * 4 + natural * 2 + has_refs for _, count, natural, has_refs in entries]
+    return ormsgpack.packb([level, names, marks])
+
+
+def unpack_index(data: bytes) -> tuple[int, list[tuple[bytes, int, bool, bool]]]:
+    """The level and entries of an index."""
+    try:
+        level, names, marks = ormsgpack.unpackb(data)
+        if not (type(level) is int and 0 <= level <= 16 and len(names) == ID_BYTES * len(marks)):
+            raise ValueError("an index of the wrong shape")
+        return level, [
+            (names[i * ID_BYTES : (i + 1) * ID_BYTES], mark >> 2, bool(mark & 2), bool(mark & 1))
+            for i, mark in enumerate(marks)
+        ]
+    except (TypeError, ValueError) as error:
+        raise CheckpointIntegrityError(None, f"unreadable index ({error})") from None
+
+
+def array_header(count: int) -> bytes:
+    """The bytes msgpack puts before that many list elements."""
+    if count < 16:
+        return bytes((0x90 | count,))
+    return b"\xdc" + count.to_bytes(2, "big") if count < 2**16 else b"\xdd" + count.to_bytes(4, "big")
+
+
+def map_header(count: int) -> bytes:
+    """The bytes msgpack puts before that many dict items."""
+    if count < 16:
+        return bytes((0x80 | count,))
+    return b"\xde" + count.to_bytes(2, "big") if count < 2**16 else b"\xdf" + count.to_bytes(4, "big")
+
+
+_PLAIN, _ZSTD = b"\x00", b"\x01"
+_WORTH_COMPRESSING = 128
+
+
+class _Zstd(threading.local):
+    """One compressor for each thread: they must not be shared."""
+
+    def __init__(self) -> None:
+        import zstandard
+
+        self.compress = zstandard.ZstdCompressor(level=3).compress
+        self.decompress = zstandard.ZstdDecompressor().decompress
+        self.error: Any = zstandard.ZstdError
+        self.frame_size = zstandard.frame_content_size
+
+
+_zstd: _Zstd | None = None
+
+
+def _codec() -> _Zstd:
+    global _zstd
+    if _zstd is None:
+        _zstd = _Zstd()
+    return _zstd
+
+
+def compress(raw: bytes) -> bytes:
+    """The stored form of a chunk."""
+    if len(raw) >= _WORTH_COMPRESSING:
+        packed: bytes = _codec().compress(raw)
+        if len(packed) < len(raw):
+            return _ZSTD + packed
+    return _PLAIN + raw
+
+
+def decompress(stored: bytes) -> bytes:
+    """The bytes of a stored chunk, its size checked before any is made."""
+    method, data = stored[:1], memoryview(stored)[1:]
+    if method == _PLAIN:
+        return bytes(data)
+    if method != _ZSTD:
+        raise CheckpointIntegrityError(None, "a chunk of unknown compression")
+    zstd = _codec()
+    try:
+        size = zstd.frame_size(data)
+        if not 0 <= size <= MAX_CHUNK:
+            raise CheckpointIntegrityError(None, f"a chunk that claims {size} bytes")
+        raw: bytes = zstd.decompress(data)
+    except zstd.error as error:
+        raise CheckpointIntegrityError(None, f"a chunk that cannot be unpacked ({error})") from None
+    return raw
+
+
+def checked(name: bytes, stored: bytes) -> bytes:
+    """The bytes of a stored chunk, proven to be those it is named after."""
+    raw = decompress(stored)
+    if chunk_id(raw) != name:
+        raise CheckpointIntegrityError(None, f"chunk {name.hex()} does not match its name")
+    return raw

@@ -1,0 +1,29 @@
+"""The stand-in for a value whose class is not available, asked for with ``on_unknown="raw"``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class Raw(dict[str, Any]):
+    """The fields of a value whose class is unknown here; saved again, it is the original value.
+
+    A value without named fields (a named tuple, an enum member) is under the key ``"value"``.
+    """
+
+    __slots__ = ("_code", "_named", "_rest", "type_name")
+
+    def __init__(self, code: int, plain: list[Any]) -> None:
+        self.type_name: str
+        self.type_name, main, *self._rest = plain
+        self._code = code
+        self._named = isinstance(main, dict)
+        super().__init__(main if self._named else {"value": main})
+
+    def __repr__(self) -> str:
+        return f"Raw({self.type_name}, {dict.__repr__(self)})"
+
+    def reduced(self) -> tuple[int, list[Any]]:
+        """The kind's code and the plain data this came from, with any edits to the fields."""
+        main = dict(self) if self._named else self["value"]
+        return self._code, [self.type_name, main, *self._rest]

@@ -1,0 +1,152 @@
+"""A chunk read without opening what it refers to: for layouts and for diffs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import ormsgpack
+
+from holdfast.core.chunks import Base
+from holdfast.core.codec import BYTES_KINDS, Ready
+from holdfast.core.format import (
+    PAGED_BYTES,
+    PAGED_DICT,
+    PAGED_LIST,
+    PAGED_STR,
+    REF_LEAF,
+    REF_NODE,
+    array_header,
+    map_header,
+    unpack_index,
+)
+from holdfast.core.pages import MAX_PAGE, Page, fingerprint
+from holdfast.core.tree import Chunks, inner_index
+from holdfast.core.views import Layout
+from holdfast.errors import CheckpointIntegrityError
+
+HOLES = frozenset({REF_LEAF, REF_NODE, PAGED_LIST, PAGED_DICT, PAGED_STR, PAGED_BYTES})
+
+
+@dataclass(frozen=True, slots=True)
+class Hole:
+    """A part that is kept in other chunks: a reference, or the index of its pages."""
+
+    code: int
+    data: bytes
+
+
+def shallow(raw: bytes) -> Any:
+    """The value of a chunk, with Holes for what it refers to and Ready for what is not plain."""
+
+    def hook(code: int, data: bytes) -> Any:
+        if code in HOLES:
+            return Hole(code, data)
+        return Ready(code, data if code in BYTES_KINDS else ormsgpack.unpackb(data, ext_hook=hook))
+
+    try:
+        return ormsgpack.unpackb(raw, ext_hook=hook)
+    except ValueError as error:
+        raise CheckpointIntegrityError(None, f"unreadable chunk ({error})") from None
+
+
+def page_entries(index: bytes, chunks: Chunks) -> Iterator[tuple[bytes, int, bool, bool]]:
+    """The pages of an index in order, through all its levels."""
+    level, entries = unpack_index(index)
+    for entry in entries:
+        if level:
+            yield from page_entries(inner_index(chunks[entry[0]]), chunks)
+        else:
+            yield entry
+
+
+def base_of(root: bytes, chunks: Chunks, seed: int) -> Base:
+    """What encoding a child of this state may build on, learned from its chunks."""
+    layout = _Layouts(chunks, seed).of(shallow(chunks[root]))
+    return Base(layout or Layout(), frozenset(chunks))
+
+
+class _Layouts:
+    def __init__(self, chunks: Chunks, seed: int) -> None:
+        self.chunks = chunks
+        self.seed = seed
+
+    def of(self, value: Any) -> Layout | None:
+        """The layout of a shallow value; None where it holds nothing that was cut."""
+        if type(value) is Hole:
+            if value.code == REF_LEAF:
+                return Layout()
+            if value.code == REF_NODE:
+                return self.of(shallow(self.chunks[value.data])) or Layout()
+            return self._paged(value)
+        if type(value) is Ready:
+            return self.of(value.plain)
+        children = self._children(value, 0)
+        return Layout(children=children) if children else None
+
+    def _children(self, value: Any, offset: int) -> dict[Any, Layout]:
+        if type(value) is dict:
+            parts: Any = value.items()
+        elif type(value) is list:
+            parts = enumerate(value, offset)
+        else:
+            return {}
+        found = ((key, self.of(part)) for key, part in parts)
+        return {key: layout for key, layout in found if layout is not None}
+
+    def _paged(self, hole: Hole) -> Layout:
+        header = {PAGED_LIST: array_header, PAGED_DICT: map_header}.get(hole.code)
+        layout, fresh, at = Layout(), True, 0
+        for name, count, natural, has_refs in page_entries(hole.data, self.chunks):
+            raw = self.chunks[name]
+            size = len(raw)
+            if has_refs:
+                content = shallow(raw)
+                layout.children.update(self._children(content, at))
+                size += self._outside(content)
+            body = len(raw) - (len(header(count)) if header else 0)
+            layout.pages.append(
+                Page(
+                    count=count,
+                    id=name,
+                    size=size,
+                    body=body,
+                    has_refs=has_refs,
+                    fingerprint=None if has_refs else fingerprint(raw, self.seed),
+                    fresh=fresh,
+                    natural=natural,
+                    closed=natural or body >= MAX_PAGE,
+                )
+            )
+            fresh = natural
+            at += count
+        return layout
+
+    def _outside(self, value: Any) -> int:
+        """Bytes of the chunks that a shallow value refers to, and of those they refer to."""
+        if type(value) is Ready:
+            return self._outside(value.plain)
+        if type(value) is dict:
+            return sum(map(self._outside, value.values()))
+        if type(value) is list:
+            return sum(map(self._outside, value))
+        if type(value) is not Hole:
+            return 0
+        if value.code in (REF_LEAF, REF_NODE):
+            raw = self.chunks[value.data]
+            inner = 0 if value.code == REF_LEAF else self._outside(shallow(raw))
+            return len(raw) + inner
+        return self._index_size(value.data)
+
+    def _index_size(self, index: bytes) -> int:
+        level, entries = unpack_index(index)
+        size = 0
+        for name, _, _, has_refs in entries:
+            raw = self.chunks[name]
+            size += len(raw)
+            if level:
+                size += self._index_size(inner_index(raw))
+            elif has_refs:
+                size += self._outside(shallow(raw))
+        return size

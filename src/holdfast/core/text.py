@@ -1,0 +1,365 @@
+"""The readable form of values: JSON in which all that JSON has no word for says what it is.
+
+Plain values stay themselves. Anything else is ``{"$type": <kind>, "value": <plain data>}``, from
+the same table of kinds as the packed form. Four words are JSON's own: ``bytes`` (base64), ``utf8``
+(bytes that read as text), ``float`` (nan, inf) and ``escaped`` (a dict that has a ``"$type"``).
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import struct
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from holdfast.core import basics
+from holdfast.core.chunks import Encoded, encode
+from holdfast.core.codec import BYTES_KINDS, PICKLE, OnUnknown, Packer, Ready, Unpacker
+from holdfast.core.format import PAGED_BYTES, PAGED_DICT, PAGED_STR, REF_LEAF, REF_NODE
+from holdfast.core.kinds import REGISTERED, Kind, Unkeepable, by_code, by_name
+from holdfast.core.rewrite import child_path, rewrite
+from holdfast.core.shallow import Hole, page_entries, shallow
+from holdfast.core.tree import DEFAULT_LIMITS, Chunks
+from holdfast.core.views import is_plain_dict
+from holdfast.errors import CheckpointIntegrityError, SerializationError, UnknownTypeError
+
+TAG = "$type"
+MAX_LEVELS = 500
+"""Lists, dicts and objects within each other."""
+
+# Python refuses decimal numbers of more than 4300 digits, and may be told to from 640 on.
+_DECIMAL_BITS = 2048
+
+
+def to_json(value: Any, allow_pickle: bool = False) -> Any:
+    """A value as data that JSON can say, types kept exactly.
+
+    >>> to_json({"at": (1, 2.5), "raw": b"hi"})
+    {'at': {'$type': 'tuple', 'value': [1, 2.5]}, 'raw': {'$type': 'utf8', 'value': 'hi'}}
+    """
+    packer = Packer(allow_pickle)
+    try:
+        return _Writer(packer).value(value, 0)
+    except (RecursionError, SerializationError, Unkeepable):
+        rewrite(value, packer)  # it knows the path and the words for what cannot be kept
+        raise SerializationError("$", "is nested too deep to be written as JSON") from None
+
+
+def from_json(data: Any, on_unknown: OnUnknown = "raise", allow_pickle: bool = False) -> Any:
+    """The value that ``to_json`` gave as data; revives under the rules of ``unpack``.
+
+    >>> from_json({"$type": "tuple", "value": [1, 2.5]})
+    (1, 2.5)
+    """
+    return _Reader(on_unknown, allow_pickle).read(data)
+
+
+def unrevived(data: Any) -> Any:
+    """What ``to_json`` gave, with Ready for all that is not plain: packs as the value itself would.
+
+    No class is looked for and nothing is unpickled.
+    """
+    return _Unrevived().read(data)
+
+
+def state_to_json(root: bytes, chunks: Chunks) -> Any:
+    """A state in chunks as ``to_json`` gives it, without reviving any of it."""
+    try:
+        return _Writer(Packer(), chunks).value(Hole(REF_NODE, root), 0)
+    except RecursionError:
+        raise SerializationError("$", "is nested too deep to be written as JSON") from None
+
+
+def state_from_json(data: Any) -> Encoded:
+    """The chunks of a state that ``state_to_json`` gave."""
+    try:
+        return encode(unrevived(data))
+    except SerializationError as error:
+        raise CheckpointIntegrityError(None, str(error)) from None
+
+
+def dumps(data: Any, levels: int = 6, width: int = 100) -> str:
+    """JSON text laid out for people: what fits stands on one line, what does not is indented.
+
+    >>> print(dumps({"a": [1, 2]}))
+    {"a": [1, 2]}
+    """
+    if not levels or not data or type(data) not in (dict, list):
+        return json.dumps(data, ensure_ascii=False, allow_nan=False)
+    if type(data) is dict:
+        start, end = "{}"
+        parts = [f"{dumps(key)}: {dumps(part, levels - 1)}" for key, part in data.items()]
+    else:
+        start, end = "[]"
+        parts = [dumps(part, levels - 1) for part in data]
+    if sum(map(len, parts)) + 2 * len(parts) <= width and not any("\n" in part for part in parts):
+        return start + ", ".join(parts) + end
+    # No line end is inside a string, where JSON writes it as \n.
+    body = ",\n".join(parts).replace("\n", "\n  ")
+    return f"{start}\n  {body}\n{end}"
+
+
+def loads(text: str | bytes) -> Any:
+    """The data of JSON text; whatever is wrong with it is CheckpointIntegrityError."""
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise CheckpointIntegrityError(None, "values nest too deep") from None
+    except ValueError as error:
+        raise CheckpointIntegrityError(None, f"it is not JSON ({error})") from None
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _tagged(kind: str, plain: Any) -> dict[str, Any]:
+    return {TAG: kind, "value": plain}
+
+
+class _Writer:
+    """Values to JSON data. Recursion is one call a level, so that deep values have room."""
+
+    def __init__(self, packer: Packer, chunks: Chunks | None = None) -> None:
+        self.packer = packer
+        self.chunks = chunks or {}
+        self.bytes_left = DEFAULT_LIMITS.bytes
+        self.chunks_left = DEFAULT_LIMITS.chunks
+
+    def value(self, value: Any, depth: int) -> Any:
+        cls = type(value)
+        if cls is str:
+            return value if _is_utf8(value) else self._object(value, depth)
+        if value is None or cls is bool:
+            return value
+        if cls is int:
+            small = value.bit_length() <= _DECIMAL_BITS
+            return value if small else self._object(value, depth)
+        if cls is float:
+            return value if math.isfinite(value) else _tagged("float", _special(value))
+        if cls is bytes:
+            return _bytes_data(value)
+        if depth > MAX_LEVELS:
+            raise RecursionError
+        if cls is list:
+            parts = []
+            for part in value:
+                parts.append(self.value(part, depth + 1))  # noqa: PERF401  (a frame less)
+            return parts
+        if cls is dict and is_plain_dict(value):
+            items = {}
+            for key, part in value.items():
+                items[key] = self.value(part, depth + 1)
+            return _tagged("escaped", items) if TAG in items else items
+        if cls is Hole:
+            return self.value(self._opened(value), depth)
+        return self._object(value, depth)
+
+    def _object(self, value: Any, depth: int) -> Any:
+        code, plain = self.packer.reduce(value)
+        if code == basics.PAIRS:
+            plain = [plain[i : i + 2] for i in range(0, len(plain), 2)]
+        return _tagged(by_code[code].name, self.value(plain, depth + 1))
+
+    def _opened(self, hole: Hole) -> Any:
+        """What a hole stands for, one level deep."""
+        if hole.code in (REF_LEAF, REF_NODE):
+            return shallow(self._chunk(hole.data))
+        pages = [self._chunk(name) for name, *_ in page_entries(hole.data, self.chunks)]
+        if hole.code == PAGED_BYTES:
+            return b"".join(pages)
+        if hole.code == PAGED_STR:
+            try:
+                return b"".join(pages).decode()
+            except UnicodeDecodeError as error:
+                raise CheckpointIntegrityError(None, f"text that is not UTF-8 ({error})") from None
+        cls = dict if hole.code == PAGED_DICT else list
+        whole: Any = cls()
+        add = whole.update if cls is dict else whole.extend
+        for page in map(shallow, pages):
+            if type(page) is not cls:
+                raise CheckpointIntegrityError(None, f"a page that is no {cls.__name__}")
+            add(page)
+        return whole
+
+    def _chunk(self, name: bytes) -> bytes:
+        raw = self.chunks.get(name)
+        if raw is None:
+            raise CheckpointIntegrityError(None, f"chunk {name.hex()} is missing")
+        self.bytes_left -= len(raw)
+        self.chunks_left -= 1
+        if self.bytes_left < 0 or self.chunks_left < 0:
+            raise CheckpointIntegrityError(None, "it holds more data than the limits allow")
+        return raw
+
+
+class _Reader(Unpacker):
+    """JSON data to values. The trail says where in the value the reader is."""
+
+    __slots__ = ("trail",)
+
+    def __init__(self, on_unknown: OnUnknown = "raise", allow_pickle: bool = False) -> None:
+        super().__init__(on_unknown, allow_pickle)
+        self.trail: list[Any] = []
+
+    def read(self, data: Any) -> Any:
+        try:
+            return self.value(data)
+        except UnknownTypeError:
+            raise  # it has the path already
+        except SerializationError as error:
+            raise SerializationError(self.path(), error.problem) from error.__cause__
+        except CheckpointIntegrityError as error:
+            raise CheckpointIntegrityError(None, f"{self.path()}: {error.reason}") from None
+        except RecursionError:
+            raise CheckpointIntegrityError(None, "values nest too deep") from None
+
+    def path(self) -> str:
+        path = "$"
+        for step in self.trail:
+            if step is not None:
+                path = f"{path}[{step}]" if type(step) is int else child_path(path, step)
+        return path
+
+    def missing(self, code: int, plain: Any, why: str) -> Any:
+        if self.on_unknown == "raw":
+            return super().missing(code, plain, why)
+        raise UnknownTypeError(self.path(), str(plain[0]), why)
+
+    def made(self, kind: Kind, plain: Any) -> Any:
+        """The value of a kind and its plain data."""
+        try:
+            return self._checked(kind, plain)
+        except (ImportError, MemoryError, OSError) as error:
+            if kind.code in (REGISTERED, PICKLE):
+                raise  # from code the user chose to run
+            raise _Malformed(f"{kind.name} does not fit its data ({error})") from None
+
+    def value(self, data: Any, named: bool = False) -> Any:
+        """A value; in a ``named`` list (class name, main part, ...) positions are no steps."""
+        cls = type(data)
+        if cls is str or data is None or cls is int or cls is bool:
+            return data
+        if cls is float:
+            if not math.isfinite(data):
+                raise _Malformed("a number out of range")
+            return data
+        if len(self.trail) > MAX_LEVELS:
+            raise _Malformed("values nest too deep")
+        if cls is list:
+            parts = []
+            self.trail.append(None)
+            for at, part in enumerate(data):
+                self.trail[-1] = None if named else at
+                parts.append(self.value(part))
+            self.trail.pop()
+            return parts
+        if cls is not dict:
+            raise _Malformed(f"{cls.__name__} is no JSON")
+        return self._tagged(data) if TAG in data else self._items(data)
+
+    def _items(self, data: dict[Any, Any]) -> dict[str, Any]:
+        items = {}
+        self.trail.append(None)
+        for key, part in data.items():
+            if type(key) is not str:
+                raise _Malformed("a key that is no string")
+            self.trail[-1] = key
+            items[key] = self.value(part)
+        self.trail.pop()
+        return items
+
+    def _tagged(self, data: dict[str, Any]) -> Any:
+        name, plain = data[TAG], data.get("value")
+        if type(name) is not str or data.keys() != {TAG, "value"}:
+            raise _Malformed(f'"{TAG}" beside other keys than "value"')
+        if name in _own:
+            return _own_value(name, plain)
+        if name == "escaped":
+            if type(plain) is not dict:
+                raise _Malformed("an escaped dict that is none")
+            return self._items(plain)
+        kind = by_name.get(name)
+        if kind is None:
+            raise _Malformed(f"unknown kind of value {name[:60]!r}")
+        if kind.code == basics.PAIRS:
+            return self.made(kind, self._pairs(plain))
+        self.trail.append(None)
+        plain = self.value(plain, named=kind.code >= REGISTERED)
+        self.trail.pop()
+        return self.made(kind, plain)
+
+    def _pairs(self, data: Any) -> list[Any]:
+        if type(data) is not list:
+            raise _Malformed("a dict that is no list of pairs")
+        flat = []
+        for pair in self.value(data):
+            if type(pair) is not list or len(pair) != 2:
+                raise _Malformed("a dict that is no list of pairs")
+            flat += pair
+        return flat
+
+
+class _Unrevived(_Reader):
+    """JSON data to what the packed form is made of."""
+
+    __slots__ = ()
+
+    def made(self, kind: Kind, plain: Any) -> Any:
+        if kind.code in BYTES_KINDS and type(plain) is not bytes:
+            raise _Malformed(f"{kind.name} does not fit its data")
+        return Ready(kind.code, plain)
+
+
+class _Malformed(CheckpointIntegrityError):
+    def __init__(self, reason: str) -> None:
+        super().__init__(None, reason)
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _bytes_data(value: bytes) -> dict[str, Any]:
+    try:
+        return _tagged("utf8", value.decode())
+    except UnicodeDecodeError:
+        return _tagged("bytes", base64.b64encode(value).decode())
+
+
+_NAN = struct.pack(">d", math.nan)
+
+
+def _special(value: float) -> str:
+    bits = struct.pack(">d", value)
+    # There are many nans; one that is not the usual one is given by its bits.
+    return bits.hex() if math.isnan(value) and bits != _NAN else str(value)
+
+
+def _make_float(text: str) -> float:
+    if text in ("nan", "inf", "-inf"):
+        return float(text)
+    (value,) = struct.unpack(">d", bytes.fromhex(text))
+    return float(value)
+
+
+_own: dict[str, Callable[[str], Any]] = {
+    "bytes": lambda text: base64.b64decode(text, validate=True),
+    "utf8": str.encode,
+    "float": _make_float,
+}
+
+
+def _own_value(name: str, plain: Any) -> Any:
+    if type(plain) is not str:
+        raise _Malformed(f"{name} does not fit its data")
+    try:
+        return _own[name](plain)
+    except (ValueError, struct.error) as error:
+        raise _Malformed(f"{name} does not fit its data ({error})") from None

@@ -1,0 +1,182 @@
+"""Reading chunks: back to values, and to the references they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import ormsgpack
+
+from holdfast.core.codec import BYTES_KINDS, OnUnknown, Unpacker
+from holdfast.core.format import (
+    PAGED_BYTES,
+    PAGED_DICT,
+    PAGED_LIST,
+    PAGED_STR,
+    REF_LEAF,
+    REF_NODE,
+    unpack_index,
+)
+from holdfast.core.kinds import by_code
+from holdfast.core.raw import Raw
+from holdfast.core.rewrite import child_path
+from holdfast.errors import CheckpointIntegrityError, UnknownTypeError
+
+Chunks = Mapping[bytes, bytes]
+_PAGED = (PAGED_LIST, PAGED_DICT, PAGED_STR, PAGED_BYTES)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much stored data may make a reader do; what asks for more is refused as damaged."""
+
+    bytes: int = 2**32
+    chunks: int = 4_000_000
+
+
+DEFAULT_LIMITS = Limits()
+
+
+class _Budget:
+    """Counts what a reader has opened, so that shared chunks cannot multiply without end."""
+
+    def __init__(self, chunks: Chunks, limits: Limits) -> None:
+        self._chunks = chunks
+        self._bytes = limits.bytes
+        self._count = limits.chunks
+
+    def __getitem__(self, name: bytes) -> bytes:
+        raw = self._chunks.get(name)
+        if raw is None:
+            raise CheckpointIntegrityError(None, f"chunk {name.hex()} is missing")
+        self._bytes -= len(raw)
+        self._count -= 1
+        if self._bytes < 0 or self._count < 0:
+            raise CheckpointIntegrityError(None, "it holds more data than the limits allow")
+        return raw
+
+
+def decode(
+    root: bytes,
+    chunks: Chunks,
+    *,
+    on_unknown: OnUnknown = "raise",
+    allow_pickle: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Any:
+    """The value that a root chunk stands for, given all chunks it needs.
+
+    >>> from holdfast.core.chunks import encode
+    >>> encoded = encode([1, (2, 3)])
+    >>> decode(encoded.root, encoded.chunks)
+    [1, (2, 3)]
+    """
+    try:
+        return _Decoder(chunks, on_unknown, allow_pickle, limits).value(root)
+    except UnknownTypeError as error:
+        # The hooks see no path; look for the value in the raw form, where it can be found.
+        raw = _Decoder(chunks, "raw", allow_pickle, limits).value(root)
+        path = _find_raw(raw, error.type_name)
+        why = error.problem.removeprefix(error.type_name + " ").partition(";")[0]
+        raise UnknownTypeError(path, error.type_name, why) from None
+
+
+class _Decoder:
+    def __init__(
+        self, chunks: Chunks, on_unknown: OnUnknown, allow_pickle: bool, limits: Limits
+    ) -> None:
+        self.chunks = _Budget(chunks, limits)
+        self.unpacker = Unpacker(on_unknown, allow_pickle, self._extra)
+
+    def value(self, name: bytes) -> Any:
+        return self.unpacker.unpack(self.chunks[name])
+
+    def _extra(self, code: int, data: bytes) -> Any:
+        if code == REF_LEAF or code == REF_NODE:
+            return self.value(data)
+        if code not in _PAGED:
+            raise CheckpointIntegrityError(None, f"unknown kind of value {code}")
+        pages = self._pages(data, 17)
+        if code == PAGED_LIST:
+            return [part for page in pages for part in self._typed(page, list)]
+        if code == PAGED_DICT:
+            whole: dict[str, Any] = {}
+            for page in pages:
+                whole.update(self._typed(page, dict))
+            return whole
+        joined = b"".join(pages)
+        try:
+            return joined if code == PAGED_BYTES else joined.decode()
+        except UnicodeDecodeError as error:
+            raise CheckpointIntegrityError(None, f"text that is not UTF-8 ({error})") from None
+
+    def _typed(self, page: bytes, cls: type) -> Any:
+        value = self.unpacker.unpack(page)
+        if type(value) is not cls:
+            raise CheckpointIntegrityError(None, f"a page that is no {cls.__name__}")
+        return value
+
+    def _pages(self, index: bytes, below: int) -> Iterator[bytes]:
+        level, entries = unpack_index(index)
+        if level >= below:
+            raise CheckpointIntegrityError(None, "an index that does not end")
+        for name, *_ in entries:
+            if level:
+                yield from self._pages(inner_index(self.chunks[name]), level)
+            else:
+                yield self.chunks[name]
+
+
+def _find_raw(value: Any, type_name: str, path: str = "$") -> str:
+    stack = [(value, path)]
+    while stack:
+        value, path = stack.pop()
+        if isinstance(value, Raw) and value.type_name == type_name:
+            return path
+        if isinstance(value, dict):
+            parts = [(part, child_path(path, key)) for key, part in value.items()]
+        elif isinstance(value, (list, tuple)):
+            parts = [(part, f"{path}[{i}]") for i, part in enumerate(value)]
+        elif hasattr(value, "__dict__"):
+            parts = [(part, f"{path}.{name}") for name, part in vars(value).items()]
+        else:
+            continue
+        stack.extend(reversed(parts))
+    return "$"
+
+
+def references(raw: bytes) -> list[tuple[bytes, bool]]:
+    """The chunks that a chunk refers to, each with whether it may itself refer to more."""
+    found: list[tuple[bytes, bool]] = []
+
+    def collect(code: int, data: bytes) -> None:
+        if code == REF_LEAF or code == REF_NODE:
+            found.append((data, code == REF_NODE))
+        elif code in _PAGED:
+            found.extend(index_references(data))
+        elif code in by_code and code not in BYTES_KINDS:
+            ormsgpack.unpackb(data, ext_hook=collect)
+
+    try:
+        ormsgpack.unpackb(raw, ext_hook=collect)
+    except ValueError as error:
+        raise CheckpointIntegrityError(None, f"unreadable chunk ({error})") from None
+    return found
+
+
+def index_references(data: bytes) -> list[tuple[bytes, bool]]:
+    """The chunks an index names; those of an upper level are indexes and so refer to more."""
+    level, entries = unpack_index(data)
+    return [(name, has_refs or level > 0) for name, _, _, has_refs in entries]
+
+
+def inner_index(raw: bytes) -> bytes:
+    """The index that a chunk of an upper level holds."""
+    try:
+        data = ormsgpack.unpackb(raw, ext_hook=lambda code, data: data)
+    except ValueError as error:
+        raise CheckpointIntegrityError(None, f"unreadable index ({error})") from None
+    if type(data) is not bytes:
+        raise CheckpointIntegrityError(None, "an index that is none")
+    return data

@@ -1,0 +1,128 @@
+"""Every error Holdfast raises.
+
+HoldfastError
+├── CheckpointNotFoundError        no checkpoint has that id (or it has expired)
+├── AmbiguousIdError               an id prefix fits more than one checkpoint
+├── CheckpointConflictError        a checkpoint with that id exists already
+├── CheckpointIntegrityError       stored bytes do not match their checksum, or cannot be read
+├── SerializationError             a value cannot be kept; names its path and the remedy
+│   └── UnknownTypeError           a stored class is not available to this process
+├── SchemaMigrationError           no migration leads from the stored version to this one
+├── InvalidArgumentError           an argument is of the wrong type or out of range
+├── StoreError                     the store could not do what was asked
+│   ├── StoreConnectionError       it cannot be opened or reached
+│   ├── StoreClosedError           the client was closed
+│   ├── StoreFullError             no space is left
+│   ├── StoreReadOnlyError         it may not be written to
+│   └── StoreFormatError           it was written by a newer Holdfast, or is not a Holdfast store
+└── AdapterError                   a framework adapter could not translate
+"""
+
+from __future__ import annotations
+
+
+class HoldfastError(Exception):
+    """Base of every error that Holdfast raises."""
+
+
+class CheckpointNotFoundError(HoldfastError, LookupError):
+    """No checkpoint has this id, or it has expired."""
+
+    def __init__(self, checkpoint_id: str, hint: str = "") -> None:
+        self.checkpoint_id = checkpoint_id
+        super().__init__(
+            f"no checkpoint {checkpoint_id!r}: "
+            + (hint or "it was never saved here, or it has expired or been removed")
+        )
+
+
+class AmbiguousIdError(HoldfastError, LookupError):
+    """An id prefix fits more than one checkpoint."""
+
+    def __init__(self, prefix: str, candidates: list[str]) -> None:
+        self.prefix = prefix
+        self.candidates = candidates
+        super().__init__(
+            f"{prefix!r} fits several checkpoints ({', '.join(candidates)}, …): give more characters"
+        )
+
+
+class CheckpointConflictError(HoldfastError):
+    """A checkpoint with this id exists already; checkpoints are never overwritten."""
+
+    def __init__(self, checkpoint_id: str) -> None:
+        self.checkpoint_id = checkpoint_id
+        super().__init__(
+            f"checkpoint {checkpoint_id!r} exists already and checkpoints are immutable: "
+            "save a new one, with this one as its parent"
+        )
+
+
+class CheckpointIntegrityError(HoldfastError):
+    """Stored bytes are damaged, incomplete or were altered."""
+
+    def __init__(self, checkpoint_id: str | None, reason: str) -> None:
+        self.checkpoint_id = checkpoint_id
+        self.reason = reason
+        subject = f"checkpoint {checkpoint_id!r}" if checkpoint_id else "stored data"
+        super().__init__(f"{subject} is damaged: {reason}")
+
+
+class SerializationError(HoldfastError, TypeError):
+    """A value cannot be kept; the message names its path and what to do."""
+
+    def __init__(self, path: str, problem: str) -> None:
+        self.path = path
+        self.problem = problem
+        super().__init__(f"{path}: {problem}")
+
+
+class UnknownTypeError(SerializationError):
+    """A stored class is not available to this process, so its value is not revived."""
+
+    def __init__(self, path: str, type_name: str, why: str) -> None:
+        self.type_name = type_name
+        super().__init__(
+            path,
+            f"{type_name} {why}; import its module first, register_type(...) it, "
+            'or restore with on_unknown="raw" to get its fields',
+        )
+
+
+class SchemaMigrationError(HoldfastError):
+    """No migration leads from the stored version to the current one, or one failed."""
+
+
+class InvalidArgumentError(HoldfastError, ValueError):
+    """An argument is of the wrong type or out of range."""
+
+
+class StoreError(HoldfastError):
+    """The store could not do what was asked."""
+
+
+class StoreConnectionError(StoreError, ConnectionError):
+    """The store cannot be opened or reached."""
+
+
+class StoreClosedError(StoreError):
+    """The client was closed; open a new one."""
+
+    def __init__(self, store: str) -> None:
+        super().__init__(f"{store} is closed: open a new client to go on")
+
+
+class StoreFullError(StoreError):
+    """No space is left where the store lives; nothing was written."""
+
+
+class StoreReadOnlyError(StoreError):
+    """The store may not be written to; nothing was written."""
+
+
+class StoreFormatError(StoreError):
+    """The store was written by a newer Holdfast, or is not a Holdfast store at all."""
+
+
+class AdapterError(HoldfastError):
+    """A framework adapter could not translate a state."""

@@ -1,0 +1,374 @@
+"""The record: Checkpoint, CheckpointInfo, CheckpointBuilder, Framework."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass, field, fields, replace
+from datetime import UTC, datetime, timedelta
+from enum import Enum
+from typing import Any, Self
+
+from holdfast.core.chunks import encode
+from holdfast.core.codec import pack
+from holdfast.core.migrations import CURRENT_SCHEMA_VERSION, migrate_record
+from holdfast.errors import InvalidArgumentError, SerializationError
+from holdfast.ids import new_id, new_stamp
+
+
+class Framework(str, Enum):
+    """The framework an agent runs on.
+
+    >>> Framework("langgraph")
+    <Framework.LANGGRAPH: 'langgraph'>
+    """
+
+    LANGGRAPH = "langgraph"
+    CREWAI = "crewai"
+    AUTOGEN = "autogen"
+    OPENAI_AGENTS = "openai_agents"
+    CLAUDE_AGENT_SDK = "claude_agent_sdk"
+    PYDANTIC_AI = "pydantic_ai"
+    AGENT_FRAMEWORK = "agent_framework"
+    GOOGLE_ADK = "google_adk"
+    STRANDS = "strands"
+    LLAMA_INDEX = "llama_index"
+    AGENTSCOPE = "agentscope"
+    SMOLAGENTS = "smolagents"
+    CUSTOM = "custom"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Header:
+    """What listings need of a checkpoint: everything but its payload."""
+
+    checkpoint_id: str
+    agent_id: str
+    session_id: str
+    parent_id: str | None = None
+    framework: Framework = Framework.CUSTOM
+    schema_version: str = CURRENT_SCHEMA_VERSION
+    step_index: int = 0
+    step_name: str | None = None
+    metadata: dict[str, Any] = field(default_factory=dict)
+    created_at: datetime
+    ttl_seconds: float | None = None
+    handoff_target: str | None = None
+    handoff_schema: str | None = None
+    checksum: str = ""
+
+    @property
+    def expires_at(self) -> datetime | None:
+        """When it expires, or None if it is kept for good."""
+        if self.ttl_seconds is None:
+            return None
+        try:
+            return self.created_at + timedelta(seconds=self.ttl_seconds)
+        except OverflowError:
+            return datetime.max.replace(tzinfo=UTC)
+
+    def is_expired(self, now: datetime | None = None) -> bool:
+        """Whether its time to live has passed."""
+        end = self.expires_at
+        return end is not None and (now or datetime.now(UTC)) >= end
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointInfo(Header):
+    """A checkpoint without its payload, as listings show it."""
+
+    content_id: str = ""
+    """Names the payload by its content: equal states have equal ids."""
+    size: int = 0
+    """Bytes of the payload before compression and sharing."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data, as ``holdfast log --json`` prints it."""
+        return _as_dict(self)
+
+
+PAYLOAD = ("execution_state", "agent_context", "tasks", "effects", "workspace")
+"""The parts of a checkpoint that are kept in chunks."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint(Header):
+    """An immutable record of an agent at one moment: who, where, what, when, and a checksum.
+
+    >>> checkpoint = CheckpointBuilder("coder").execution_state({"step": 1}).build()
+    >>> checkpoint.verify_integrity()
+    True
+    """
+
+    execution_state: Any = field(default_factory=dict)
+    agent_context: dict[str, Any] = field(default_factory=dict)
+    tasks: Any = ()
+    effects: Any = ()
+    workspace: Any = None
+
+    def payload(self) -> dict[str, Any]:
+        """The parts that are kept in chunks; unused ones are left out."""
+        return make_payload(*(getattr(self, part) for part in PAYLOAD))
+
+    def verify_integrity(self) -> bool:
+        """Whether the checksum fits everything the record holds."""
+        try:
+            encoded = encode(self.payload(), allow_pickle=True)
+            return self.checksum == checksum(self.info(encoded.root.hex(), encoded.size))
+        except SerializationError:
+            return False
+
+    def info(self, content_id: str, size: int) -> CheckpointInfo:
+        """The record without its payload, which is known by its content id."""
+        shared = {f.name: getattr(self, f.name) for f in fields(Header)}
+        return CheckpointInfo(**shared, content_id=content_id, size=size)
+
+    @classmethod
+    def from_parts(cls, info: CheckpointInfo, payload: dict[str, Any]) -> Checkpoint:
+        """Put a record and its payload together."""
+        shared = {f.name: getattr(info, f.name) for f in fields(Header)}
+        return cls(**shared, **payload)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data with the state as it is; ``from_dict`` makes the checkpoint again."""
+        return _as_dict(self)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Checkpoint:
+        """A checkpoint from what ``as_dict`` gave, brought up to the current schema version."""
+        data = migrate_record(dict(data))
+        known = {f.name for f in fields(cls)}
+        unknown = sorted(set(data) - known)
+        if unknown:
+            raise InvalidArgumentError(f"no such fields in a checkpoint: {', '.join(unknown)}")
+        missing = sorted({"checkpoint_id", "agent_id", "session_id", "created_at"} - set(data))
+        if missing:
+            raise InvalidArgumentError(f"a checkpoint needs the fields {', '.join(missing)}")
+        data["framework"] = as_framework(data.get("framework", Framework.CUSTOM))
+        if isinstance(data["created_at"], str):
+            data["created_at"] = datetime.fromisoformat(data["created_at"])
+        return cls(**data)
+
+
+def _as_dict(record: Header) -> dict[str, Any]:
+    data = {f.name: getattr(record, f.name) for f in fields(record)}
+    data["framework"] = record.framework.value
+    data["created_at"] = record.created_at.isoformat()
+    return data
+
+
+def make_payload(
+    execution_state: Any,
+    agent_context: dict[str, Any],
+    tasks: Any = (),
+    effects: Any = (),
+    workspace: Any = None,
+) -> dict[str, Any]:
+    """The payload of a checkpoint; parts that are not used take no room."""
+    payload = {"execution_state": execution_state, "agent_context": agent_context}
+    if tasks:
+        payload["tasks"] = tasks
+    if effects:
+        payload["effects"] = effects
+    if workspace is not None:
+        payload["workspace"] = workspace
+    return payload
+
+
+def checksum(info: CheckpointInfo) -> str:
+    """SHA-256 over identity, parent, metadata and payload."""
+    covered = [
+        info.checkpoint_id,
+        info.agent_id,
+        info.session_id,
+        info.parent_id,
+        info.framework.value,
+        info.schema_version,
+        info.step_index,
+        info.step_name,
+        info.metadata,
+        microseconds(info.created_at),
+        info.ttl_seconds,
+        info.handoff_target,
+        info.handoff_schema,
+        info.content_id,
+        info.size,
+    ]
+    return hashlib.sha256(pack(covered)).hexdigest()
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def microseconds(moment: datetime) -> int:
+    """Microseconds since 1970, exactly."""
+    return (moment - _EPOCH) // timedelta(microseconds=1)
+
+
+def moment(since_epoch: int) -> datetime:
+    """The UTC time of that many microseconds since 1970."""
+    return _EPOCH + timedelta(microseconds=since_epoch)
+
+
+def sealed(info: CheckpointInfo) -> CheckpointInfo:
+    """The record with its checksum."""
+    return replace(info, checksum=checksum(info))
+
+
+class CheckpointBuilder:
+    """Builds a checkpoint step by step.
+
+    >>> checkpoint = (
+    ...     CheckpointBuilder("coder", Framework.CUSTOM)
+    ...     .session("fix-42")
+    ...     .step(3, name="after_tests")
+    ...     .execution_state({"messages": ["hello"]})
+    ...     .tag(branch="main")
+    ...     .ttl(3600)
+    ...     .build()
+    ... )
+    >>> checkpoint.step_name
+    'after_tests'
+    """
+
+    def __init__(self, agent_id: str, framework: Framework | str = Framework.CUSTOM) -> None:
+        self._fields: dict[str, Any] = {
+            "agent_id": agent_id,
+            "framework": framework,
+            "session_id": None,
+        }
+
+    def _set(self, **values: Any) -> Self:
+        self._fields.update(values)
+        return self
+
+    def session(self, session_id: str) -> Self:
+        """Name the session; without this a new one is begun."""
+        return self._set(session_id=session_id)
+
+    def parent(self, parent_id: str | None) -> Self:
+        """The checkpoint this one follows."""
+        return self._set(parent_id=parent_id)
+
+    def step(self, index: int, name: str | None = None) -> Self:
+        """The position in the run, and its name."""
+        return self._set(step_index=index, step_name=name)
+
+    def execution_state(self, state: Any) -> Self:
+        """The program's or framework's own state."""
+        return self._set(execution_state=state)
+
+    def context(self, context: dict[str, Any]) -> Self:
+        """The developer's own dict, kept apart from the state."""
+        return self._set(agent_context=context)
+
+    def tasks(self, tasks: Any) -> Self:
+        """The plan, step by step."""
+        return self._set(tasks=tasks)
+
+    def effects(self, effects: Any) -> Self:
+        """What tool calls did to the world."""
+        return self._set(effects=effects)
+
+    def workspace(self, workspace: Any) -> Self:
+        """The snapshot of the agent's directory."""
+        return self._set(workspace=workspace)
+
+    def tag(self, **tags: Any) -> Self:
+        """Add to the metadata that listings are filtered by."""
+        return self._set(metadata={**self._fields.get("metadata", {}), **tags})
+
+    def ttl(self, seconds: float | None) -> Self:
+        """Expire after that many seconds."""
+        return self._set(ttl_seconds=seconds)
+
+    def handoff(self, target_agent_id: str, schema: str | None = None) -> Self:
+        """Offer it to another agent."""
+        return self._set(
+            handoff_target=target_agent_id, handoff_schema=schema or CURRENT_SCHEMA_VERSION
+        )
+
+    def build(self) -> Checkpoint:
+        """The finished checkpoint, with an id, the time and a checksum."""
+        given = {k: v for k, v in self._fields.items() if k not in PAYLOAD}
+        info = new_info(**given)
+        payload = make_payload(
+            *(self._fields.get(part, default) for part, default in zip(PAYLOAD, ({}, {}, (), (), None)))
+        )
+        encoded = encode(payload)
+        info = sealed(replace(info, content_id=encoded.root.hex(), size=encoded.size))
+        return Checkpoint.from_parts(info, payload)
+
+
+def new_info(
+    *,
+    agent_id: str,
+    session_id: str | None = None,
+    parent_id: str | None = None,
+    framework: Framework | str = Framework.CUSTOM,
+    step_index: int = 0,
+    step_name: str | None = None,
+    metadata: dict[str, Any] | None = None,
+    ttl_seconds: float | None = None,
+    handoff_target: str | None = None,
+    handoff_schema: str | None = None,
+) -> CheckpointInfo:
+    """A record with a new id and the present time, its fields checked."""
+    if isinstance(step_index, bool) or not isinstance(step_index, int) or step_index < 0:
+        raise InvalidArgumentError(f"step_index is a number from 0, not {step_index!r}")
+    if step_name is not None and not isinstance(step_name, str):
+        raise InvalidArgumentError(f"step_name is a string, not {type(step_name).__name__}")
+    checkpoint_id, now = new_stamp()
+    return CheckpointInfo(
+        checkpoint_id=checkpoint_id,
+        agent_id=checked_name("agent_id", agent_id),
+        session_id=new_id() if session_id is None else checked_name("session_id", session_id),
+        parent_id=None if parent_id is None else checked_name("parent_id", parent_id),
+        framework=as_framework(framework),
+        step_index=step_index,
+        step_name=step_name,
+        metadata=dict(metadata or {}),
+        created_at=moment(now),
+        ttl_seconds=_checked_ttl(ttl_seconds),
+        handoff_target=(
+            None if handoff_target is None else checked_name("handoff_target", handoff_target)
+        ),
+        handoff_schema=handoff_schema,
+    )
+
+
+def checked_name(what: str, value: object) -> str:
+    """An agent's, session's or checkpoint's name; anything but a readable string is refused."""
+    if not isinstance(value, str):
+        raise InvalidArgumentError(f"{what} is a string, not {type(value).__name__}")
+    if not value.strip():
+        raise InvalidArgumentError(f"{what} is empty: give it a name")
+    if len(value) > 1024 or "\x00" in value:
+        raise InvalidArgumentError(f"{what} is longer than 1024 characters or holds a NUL")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise InvalidArgumentError(f"{what} holds a lone surrogate: {value!r}") from None
+    return str(value)
+
+
+def as_framework(value: Framework | str) -> Framework:
+    """The framework of that name."""
+    try:
+        return Framework(value)
+    except ValueError:
+        names = ", ".join(framework.value for framework in Framework)
+        raise InvalidArgumentError(f"no framework {value!r}; there are {names}") from None
+
+
+def _checked_ttl(seconds: float | None) -> float | None:
+    if seconds is None:
+        return None
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
+        raise InvalidArgumentError(f"ttl_seconds is a number, not {type(seconds).__name__}")
+    if seconds < 0 or not math.isfinite(seconds):
+        raise InvalidArgumentError(f"ttl_seconds is {seconds!r}: give a number of seconds from 0")
+    return seconds

@@ -1,0 +1,8 @@
+"""PyTorch-style state: ``state_dict`` and ``load_state_dict`` for agents, and a manager to keep them."""
+
+from holdfast.state.checkpointable import Checkpointable
+from holdfast.state.decorator import checkpoint
+from holdfast.state.manager import CheckpointManager
+from holdfast.state.migrations import register_migration
+
+__all__ = ["CheckpointManager", "Checkpointable", "checkpoint", "register_migration"]

@@ -1,0 +1,142 @@
+"""The mixin that gives a class ``state_dict`` and ``load_state_dict``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple, Self
+
+from holdfast.errors import InvalidArgumentError
+from holdfast.state import classes
+from holdfast.state.compare import StateDiff, diff_states
+from holdfast.state.tags import State, Version
+
+
+class LoadedKeys(NamedTuple):
+    """What did not fit when a state was loaded with ``strict=False``; paths such as "worker.name"."""
+
+    missing_keys: list[str]
+    """Attributes the state does not have; they were left as they are."""
+    unexpected_keys: list[str]
+    """Keys of the state that the object does not have; they were left out."""
+
+
+class Checkpointable:
+    """Gives an agent ``state_dict()``, ``load_state_dict()``, ``clone()`` and ``diff()``.
+
+    Every attribute is state but those whose names start with ``_``: put there what cannot be kept,
+    such as clients and locks.
+
+    >>> from holdfast import Checkpointable
+    >>> class Agent(Checkpointable):
+    ...     def __init__(self):
+    ...         self.messages = []
+    ...         self._client = object()
+    >>> agent = Agent()
+    >>> agent.messages.append("hello")
+    >>> state = agent.state_dict()
+    >>> state
+    {'__class__': 'Agent', '__version__': 1, 'messages': ['hello']}
+    >>> another = Agent()
+    >>> _ = another.load_state_dict(state)
+    >>> another.messages
+    ['hello']
+    """
+
+    __slots__ = ()
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        classes.add(cls)
+
+    @classmethod
+    def _checkpoint_version(cls) -> Version:
+        """The version of this class's state; raise it when fields change, and register_migration."""
+        return 1
+
+    def _checkpoint_fields(self) -> Iterable[str]:
+        """The names of the attributes that are state."""
+        from holdfast.state.fields import public_names
+
+        return public_names(self)
+
+    def state_dict(self) -> State:
+        """The state as plain data, tagged with its class and version; it shares nothing with self.
+
+        Types are kept exactly. A Checkpointable in an attribute, list, tuple or dict becomes a
+        tagged dict of its own. A value that cannot be kept raises SerializationError with its path.
+
+        >>> from holdfast import Checkpointable
+        >>> class Planner(Checkpointable):
+        ...     def __init__(self, *steps):
+        ...         self.steps = steps
+        >>> Planner("read", "write").state_dict()["steps"]
+        ('read', 'write')
+        """
+        from holdfast.state.snapshot import snapshot
+
+        return snapshot(self)
+
+    def load_state_dict(self, state: State, strict: bool = True) -> LoadedKeys:
+        """Take over a state, migrated to this version; on any error nothing has changed.
+
+        With ``strict`` the state must have exactly the attributes of the object. Without, missing
+        ones stay as they are and unexpected ones are left out; the result names both. Nested
+        objects are loaded in place where one of their class stands; others are made without
+        calling a constructor. The state given is neither kept nor changed.
+
+        >>> from holdfast import Checkpointable
+        >>> class Counter(Checkpointable):
+        ...     def __init__(self):
+        ...         self.count = 0
+        >>> counter = Counter()
+        >>> counter.load_state_dict({"__class__": "Counter", "__version__": 1}, strict=False)
+        LoadedKeys(missing_keys=['count'], unexpected_keys=[])
+        """
+        from holdfast.state.loading import load
+
+        return load(self, state, strict)
+
+    def clone(self) -> Self:
+        """An independent copy. Attributes starting with ``_`` are shared, as in ``copy.copy``.
+
+        >>> from holdfast import Checkpointable
+        >>> class Agent(Checkpointable):
+        ...     def __init__(self):
+        ...         self.plan = ["read"]
+        >>> agent = Agent()
+        >>> other = agent.clone()
+        >>> other.plan.append("write")
+        >>> agent.plan
+        ['read']
+        """
+        from holdfast.state.loading import clone
+
+        return clone(self)
+
+    def diff(self, other: Checkpointable) -> StateDiff:
+        """What other has in addition, has not, and has otherwise; by exact type and value.
+
+        >>> from holdfast import Checkpointable
+        >>> class Agent(Checkpointable):
+        ...     def __init__(self, step):
+        ...         self.step = step
+        >>> Agent(1).diff(Agent(2))
+        {'added': {}, 'removed': {}, 'changed': {'step': (1, 2)}}
+        """
+        return diff_states(self.state_dict(), as_checkpointable(other).state_dict())
+
+
+def as_checkpointable(value: object) -> Checkpointable:
+    """The value, if it is a Checkpointable."""
+    if isinstance(value, Checkpointable):
+        return value
+    raise InvalidArgumentError(
+        f"{_described(value)} is no Checkpointable: give its class that mixin, as in "
+        "`class Agent(Checkpointable)`"
+    )
+
+
+def _described(value: object) -> str:
+    if isinstance(value, type):
+        return f"the class {value.__name__} itself"
+    return f"an object of {type(value).__name__}"

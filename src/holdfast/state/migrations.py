@@ -1,0 +1,144 @@
+"""Bringing states of earlier versions of a class up to the current one, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, overload
+
+from holdfast.errors import InvalidArgumentError, SchemaMigrationError
+from holdfast.state.mode import isolated
+from holdfast.state.tags import CLASS, VERSION, State, Version, ordered
+
+if TYPE_CHECKING:
+    from holdfast.state.checkpointable import Checkpointable
+
+Migration = Callable[[State], State]
+
+_steps: dict[tuple[str, tuple[int, ...]], Migration] = {}
+
+
+@overload
+def register_migration(class_name: str, from_version: Version, fn: Migration) -> Migration: ...
+@overload
+def register_migration(
+    class_name: str, from_version: Version, fn: None = None
+) -> Callable[[Migration], Migration]: ...
+def register_migration(
+    class_name: str, from_version: Version, fn: Migration | None = None
+) -> Migration | Callable[[Migration], Migration]:
+    """Say how a state of one version becomes one of the next; loading follows the steps.
+
+    The function is given a copy of the state and returns the new one. ``__version__`` is set for
+    it. To rename a class, register a step under its old name that sets ``__class__``.
+
+    >>> from holdfast import Checkpointable, register_migration
+    >>> class Writer(Checkpointable):
+    ...     def __init__(self):
+    ...         self.drafts = []
+    ...     @classmethod
+    ...     def _checkpoint_version(cls):
+    ...         return 2
+    >>> @register_migration("Writer", 1)
+    ... def one_draft_became_many(state):
+    ...     state["drafts"] = [state.pop("draft")]
+    ...     return state
+    >>> writer = Writer()
+    >>> _ = writer.load_state_dict({"__class__": "Writer", "__version__": 1, "draft": "Once"})
+    >>> writer.drafts
+    ['Once']
+    """
+    if isinstance(class_name, type):
+        class_name = class_name.__name__
+    if not isinstance(class_name, str) or not class_name:
+        raise InvalidArgumentError(f"class_name is the name of a class, not {class_name!r}")
+    step = (class_name, ordered(from_version))
+
+    def register(fn: Migration) -> Migration:
+        if not callable(fn):
+            raise InvalidArgumentError(f"a migration is a function of the state, not {fn!r}")
+        known = _steps.setdefault(step, fn)
+        if known is not fn and not _is_redefined(known, fn):
+            raise InvalidArgumentError(
+                f"{class_name} has a migration from version {from_version!r} already "
+                f"({_name(known)}): one step has one function"
+            )
+        _steps[step] = fn
+        return fn
+
+    return register if fn is None else register(fn)
+
+
+def _name(fn: Migration) -> str:
+    return f"{getattr(fn, '__module__', '?')}.{getattr(fn, '__qualname__', repr(fn))}"
+
+
+def _is_redefined(known: Migration, fn: Migration) -> bool:
+    """Whether a module or notebook cell was run again, so that this is the same function anew."""
+    return _name(known) == _name(fn) and "<" not in _name(fn)
+
+
+def brought_up(
+    state: State,
+    target_of: Callable[[str], Checkpointable | None],
+    why_none: Callable[[str], str],
+) -> tuple[Checkpointable, State]:
+    """The object a state is for, and the state at the version of that object's class.
+
+    ``target_of`` gives the object for a class name, or None where no class of that name is wanted
+    here; then a migration may still rename it, or ``why_none`` explains.
+    """
+    while True:
+        name, version = state[CLASS], state[VERSION]
+        target = target_of(name)
+        at = ordered(version)
+        wanted = None if target is None else target._checkpoint_version()
+        if target is not None and at == ordered(wanted):
+            return target, state
+        if target is not None and at > ordered(wanted):
+            raise SchemaMigrationError(
+                f"this state of {name} has version {version!r}, newer than the program's "
+                f"{wanted!r}: load it with the newer program"
+            )
+        fn = _steps.get((name, at))
+        if fn is None and target is None:
+            raise SchemaMigrationError(why_none(name))
+        if fn is None:
+            raise SchemaMigrationError(
+                f"no migration leads from version {version!r} of {name} to {wanted!r}: "
+                f"register_migration({name!r}, {version!r}, fn)"
+            )
+        state = _stepped(fn, isolated(state), wanted)
+
+
+def _stepped(fn: Migration, state: State, wanted: Version | None) -> State:
+    name, version = state[CLASS], state[VERSION]
+    try:
+        result = fn(state)
+    except Exception as error:
+        raise SchemaMigrationError(
+            f"the migration of {name} from version {version!r} ({_name(fn)}) failed: {error!r}"
+        ) from error
+    if not isinstance(result, dict):
+        raise SchemaMigrationError(
+            f"the migration of {name} from version {version!r} ({_name(fn)}) returns the new "
+            f"state, not {type(result).__name__}"
+        )
+    result = {CLASS: name, VERSION: version, **result}
+    if result[VERSION] == version:
+        result[VERSION] = _following(name, version, wanted)
+    if not isinstance(result[CLASS], str) or ordered(result[VERSION]) <= ordered(version):
+        raise SchemaMigrationError(
+            f"the migration of {name} from version {version!r} ({_name(fn)}) leads to "
+            f"{result[CLASS]!r} at version {result[VERSION]!r}, which is no step forward"
+        )
+    return result
+
+
+def _following(name: str, version: Version, wanted: Version | None) -> Version:
+    """The version after this one: the next number, or of versions with dots the next known."""
+    if isinstance(version, int):
+        return version + 1
+    later = [at for cls, at in _steps if cls == name and at > ordered(version)]
+    if wanted is not None:
+        later.append(ordered(wanted))
+    return ".".join(map(str, min(later, default=(ordered(version)[0] + 1,))))

@@ -1,0 +1,53 @@
+"""How a state dict says whose it is: ``__class__`` and ``__version__`` beside the fields."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from holdfast.errors import InvalidArgumentError
+
+CLASS, VERSION = "__class__", "__version__"
+MARK = CLASS.encode()
+"""Packed values without these bytes hold no nested state."""
+
+State = dict[str, Any]
+Version = int | str
+
+PLAIN_DICT = "dict"
+"""The tag of a user's own dict that happens to look like a state."""
+
+
+def is_tagged(value: object) -> bool:
+    """Whether a value is the state of an object, or looks like one."""
+    return type(value) is dict and CLASS in value and VERSION in value
+
+
+def fields_of(state: State) -> State:
+    """A state without its tags."""
+    return {name: value for name, value in state.items() if name not in (CLASS, VERSION)}
+
+
+def escaped(plain: dict[Any, Any]) -> State:
+    """A user's dict that looks like a state, marked so that it comes back as a dict."""
+    return {CLASS: PLAIN_DICT, VERSION: 1, "items": plain}
+
+
+def is_escaped(value: object) -> bool:
+    """Whether a value is what ``escaped`` gave."""
+    return is_tagged(value) and value[CLASS] == PLAIN_DICT and len(value) == 3 and "items" in value  # type: ignore[index, arg-type]
+
+
+def ordered(version: object) -> tuple[int, ...]:
+    """A version as numbers that can be compared: 2 as (2,), "1.10" as (1, 10), "1.0" as (1,)."""
+    if isinstance(version, int) and not isinstance(version, bool) and version >= 0:
+        return (version,)
+    if isinstance(version, str):
+        parts = version.split(".")
+        if all(part.isascii() and part.isdigit() for part in parts):
+            numbers = [int(part) for part in parts]
+            while len(numbers) > 1 and not numbers[-1]:
+                numbers.pop()
+            return tuple(numbers)
+    raise InvalidArgumentError(
+        f'a version is a whole number, or numbers and dots such as "1.2", not {version!r}'
+    )

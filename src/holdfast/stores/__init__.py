@@ -1,0 +1,1 @@
+"""Where checkpoints live: one protocol, peers of the same shape."""

@@ -1,0 +1,242 @@
+"""What every store does, and the words it is asked in.
+
+A store moves bytes: it keeps records (CheckpointInfo) and chunks (named, compressed, opaque), and
+never looks inside a state. Eleven methods; ``holdfast.testing`` has the suite that proves them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Self
+
+from holdfast.core.format import checked, decompress
+from holdfast.core.tree import references
+from holdfast.errors import CheckpointIntegrityError
+from holdfast.model import CheckpointInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A record to be kept, with the chunks that the store may not have yet."""
+
+    info: CheckpointInfo
+    chunks: Mapping[bytes, bytes]
+    base: str | None = None
+    """The checkpoint whose chunks were left out because the store has them."""
+    needs_parent: bool = True
+    """Whether a parent that is not in the store is an error."""
+
+
+class Pending:
+    """A commit in a queue, and what became of it."""
+
+    __slots__ = ("commit", "done", "error", "on_settled")
+
+    def __init__(self, commit: Commit, on_settled: Callable[[Pending], None] | None = None) -> None:
+        self.commit = commit
+        self.done = False
+        self.error: Exception | None = None
+        self.on_settled = on_settled
+
+    def settle(self, error: Exception | None = None) -> None:
+        """Say that it is done, or that it failed if it had not already."""
+        self.error = self.error or error
+        self.done = True
+        if self.on_settled is not None:
+            self.on_settled(self)
+
+
+class MissingBase(Exception):
+    """The base of a commit is gone, so all its chunks have to be sent."""
+
+
+class MissingParent(Exception):
+    """The parent of a commit is not in the store."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A record as loaded: all chunks it needs, unpacked; those damaged or lost are missing."""
+
+    info: CheckpointInfo
+    chunks: dict[bytes, bytes]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """Which records to list, newest first; what is None does not matter."""
+
+    ids: Collection[str] | None = None
+    agent_id: str | None = None
+    session_id: str | None = None
+    parent_id: str | None = None
+    handoff_target: str | None = None
+    tags: Mapping[str, Any] = field(default_factory=dict)
+    since: datetime | None = None
+    until: datetime | None = None
+    before: str | None = None
+    """Only records older than this one: the last of the page before."""
+    limit: int | None = None
+    include_expired: bool = False
+
+    def admits(self, info: CheckpointInfo, now: datetime) -> bool:
+        """Whether a record is asked for (``before`` and ``limit`` left aside)."""
+        return (
+            (self.ids is None or info.checkpoint_id in self.ids)
+            and (self.agent_id is None or info.agent_id == self.agent_id)
+            and (self.session_id is None or info.session_id == self.session_id)
+            and (self.parent_id is None or info.parent_id == self.parent_id)
+            and (self.handoff_target is None or info.handoff_target == self.handoff_target)
+            and (self.since is None or info.created_at >= self.since)
+            and (self.until is None or info.created_at < self.until)
+            and (self.include_expired or not info.is_expired(now))
+            and self.tagged(info)
+        )
+
+    def tagged(self, info: CheckpointInfo) -> bool:
+        """Whether a record has all tags that are asked for, of the same type and value."""
+        return all(
+            name in info.metadata
+            and type(info.metadata[name]) is type(value)
+            and info.metadata[name] == value
+            for name, value in self.tags.items()
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SessionInfo:
+    """A session: its newest checkpoint and how many it has."""
+
+    agent_id: str
+    session_id: str
+    head: CheckpointInfo
+    checkpoints: int
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """What garbage collection removed, or would remove."""
+
+    chunks: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """What a store holds."""
+
+    checkpoints: int
+    sessions: int
+    chunks: int
+    logical_bytes: int
+    """Bytes of all states, each counted whole."""
+    stored_bytes: int
+    """Bytes of the chunks as they are kept: shared and compressed."""
+
+    @property
+    def sharing(self) -> float:
+        """How many times larger the states are than what is stored of them."""
+        return self.logical_bytes / self.stored_bytes if self.stored_bytes else 1.0
+
+
+class Store(ABC):
+    """A place for checkpoints. Safe for many threads; a closed one raises StoreClosedError."""
+
+    shares_chunks = True
+    """Whether chunks already kept need not be sent again."""
+    allow_pickle = False
+    """Whether pickled values may be written and loaded."""
+    groups_commits = False
+    """Whether it has a queue of commits (``submit``, ``flush``) that others may join."""
+    blocks = True
+    """Whether its methods wait for a disk or a lock, so that an event loop must not call them."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What it is and where, for messages; never with a password."""
+
+    @abstractmethod
+    def commit(self, commit: Commit) -> None:
+        """Keep a record and its chunks, all or nothing, durably.
+
+        Raises CheckpointConflictError for an id it has, MissingBase, MissingParent.
+        """
+
+    @abstractmethod
+    def load(self, checkpoint_id: str, verify: bool = True) -> Record | None:
+        """A record with everything it needs, or None; expired ones are not there.
+
+        A chunk that does not match its name is CheckpointIntegrityError unless ``verify`` is off.
+        """
+
+    @abstractmethod
+    def fetch(self, names: Collection[bytes]) -> dict[bytes, bytes]:
+        """Those of the chunks that it has, as they were committed."""
+
+    @abstractmethod
+    def match(self, prefix: str, limit: int, after: str = "") -> list[str]:
+        """Ids that begin so, in order, past ``after``; damaged and expired records too."""
+
+    @abstractmethod
+    def query(self, query: Query) -> list[CheckpointInfo]:
+        """The records asked for, newest first; no payload is read."""
+
+    @abstractmethod
+    def heads(self, agent_id: str | None = None) -> list[SessionInfo]:
+        """Every session, the one touched last first."""
+
+    @abstractmethod
+    def delete(self, checkpoint_ids: Collection[str]) -> int:
+        """Remove records; returns how many there were. Their chunks wait for ``collect``."""
+
+    @abstractmethod
+    def sweep(self, now: datetime) -> int:
+        """Remove expired records; returns how many there were."""
+
+    @abstractmethod
+    def collect(self, live: Collection[bytes], before: datetime, dry_run: bool) -> Collected:
+        """Remove chunks that are not live and were last written before then."""
+
+    @abstractmethod
+    def stats(self) -> Stats:
+        """What it holds."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release everything; a second call does nothing."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+Fetch = Callable[[Collection[bytes]], Mapping[bytes, bytes]]
+
+
+def gather(root: bytes, fetch: Fetch, verify: bool = True) -> dict[bytes, bytes]:
+    """All chunks that a root needs, unpacked and checked, in as many fetches as it has levels."""
+    found: dict[bytes, bytes] = {}
+    level: dict[bytes, bool] = {root: True}
+    while level:
+        stored = fetch(level)
+        following: dict[bytes, bool] = {}
+        for name, may_refer in level.items():
+            if name not in stored:
+                raise CheckpointIntegrityError(None, f"chunk {name.hex()} is missing")
+            raw = checked(name, stored[name]) if verify else decompress(stored[name])
+            found[name] = raw
+            if may_refer:
+                following.update(references(raw))
+        level = {name: refers for name, refers in following.items() if name not in found}
+    return found
+
+
+def sort_newest_first(infos: Iterable[CheckpointInfo]) -> list[CheckpointInfo]:
+    """Newest first, by time and then by id."""
+    return sorted(infos, key=lambda i: (i.created_at, i.checkpoint_id), reverse=True)

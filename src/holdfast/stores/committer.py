@@ -1,0 +1,72 @@
+"""Group commit for event loops: one thread that commits what many tasks have queued."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from contextlib import suppress
+from typing import Protocol
+
+from holdfast.stores.base import Commit, Pending
+
+
+class Queue(Protocol):
+    """A store with a queue of commits."""
+
+    def submit(self, pending: Pending) -> None: ...
+
+    def flush(self, mine: Pending | None = None) -> list[Pending]: ...
+
+
+class Committer:
+    """Lets tasks of one event loop await commits, without a thread for each."""
+
+    def __init__(self, store: Queue, loop: asyncio.AbstractEventLoop) -> None:
+        self._store = store
+        self._loop = loop
+        self._work = threading.Event()
+        self._closing = False
+        self._settled: deque[tuple[Pending, asyncio.Future[None]]] = deque()
+        self._woken = False
+        self._thread = threading.Thread(target=self._run, name="holdfast-commit", daemon=True)
+        self._thread.start()
+
+    async def commit(self, commit: Commit) -> None:
+        """Return when the commit is durable; raise what it raised."""
+        future: asyncio.Future[None] = self._loop.create_future()
+        self._store.submit(Pending(commit, lambda pending: self._on_settled(pending, future)))
+        self._work.set()
+        await future
+
+    def _on_settled(self, pending: Pending, future: asyncio.Future[None]) -> None:
+        self._settled.append((pending, future))
+        if not self._woken:  # one call wakes the loop for a whole batch
+            self._woken = True
+            with suppress(RuntimeError):  # the loop was closed: nobody waits any more
+                self._loop.call_soon_threadsafe(self._resolve)
+
+    def _resolve(self) -> None:
+        self._woken = False
+        while self._settled:
+            pending, future = self._settled.popleft()
+            if future.done():
+                continue
+            if pending.error is None:
+                future.set_result(None)
+            else:
+                future.set_exception(pending.error)
+
+    def _run(self) -> None:
+        while True:
+            self._work.wait()
+            self._work.clear()
+            self._store.flush()
+            if self._closing:
+                return
+
+    def close(self) -> None:
+        """Commit what is queued and stop."""
+        self._closing = True
+        self._work.set()
+        self._thread.join()

@@ -1,0 +1,44 @@
+"""Named moments in a commit at which a test may kill the process.
+
+>>> seen = []
+>>> install(seen.append)
+>>> reach("file:written")
+>>> clear()
+>>> seen
+['file:written']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+POINTS: dict[str, tuple[str, ...]] = {
+    "file": ("file:begun", "file:written", "file:synced", "file:linked", "file:committed"),
+    "sqlite": (
+        "sqlite:begun",
+        "sqlite:chunks_written",
+        "sqlite:record_written",
+        "sqlite:committed",
+    ),
+}
+"""The points each store passes in every commit, in order."""
+
+_handler: Callable[[str], object] | None = None
+
+
+def reach(name: str) -> None:
+    """Say that a commit has come to this point; does nothing unless a test listens."""
+    if _handler is not None:
+        _handler(name)
+
+
+def install(handler: Callable[[str], object]) -> None:
+    """Call this with the name of every point that is reached, until ``clear``."""
+    global _handler
+    _handler = handler
+
+
+def clear() -> None:
+    """Stop listening."""
+    global _handler
+    _handler = None

@@ -1,0 +1,167 @@
+"""One checkpoint as a document: a first line for listings, then the payload.
+
+A JSON document is valid JSON as a whole; a binary one is its first line followed by packed chunks.
+The first line is written in one way only, proven by its checksum, and has the SHA-256 of the rest,
+so that no byte can change unnoticed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import ormsgpack
+
+from holdfast.core.text import dumps, from_json, loads, state_from_json, state_to_json, to_json
+from holdfast.core.text import unrevived as unrevived_form
+from holdfast.errors import CheckpointIntegrityError, SerializationError, StoreFormatError
+from holdfast.model import CheckpointInfo, Framework, checksum
+from holdfast.stores.base import Commit, gather
+
+FORMAT = 1
+
+_text, _text_or_none = (str,), (str, type(None))
+_FIELD_TYPES: dict[str, tuple[type, ...]] = {
+    "checkpoint_id": _text,
+    "agent_id": _text,
+    "session_id": _text,
+    "parent_id": _text_or_none,
+    "framework": _text,
+    "schema_version": _text,
+    "step_index": (int,),
+    "step_name": _text_or_none,
+    "created_at": _text,
+    "ttl_seconds": (int, float, type(None)),
+    "handoff_target": _text_or_none,
+    "handoff_schema": _text_or_none,
+    "checksum": _text,
+    "content_id": _text,
+    "size": (int,),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What the first line of a document says."""
+
+    info: CheckpointInfo
+    rest_bytes: int
+    rest_sha256: str
+    is_json: bool
+
+
+def compose(commit: Commit, as_json: bool) -> bytes:
+    """The document of a commit that has all its chunks."""
+    info = commit.info
+    root = bytes.fromhex(info.content_id)
+    chunks = gather(root, lambda _: commit.chunks)
+    if as_json:
+        payload = state_to_json(root, chunks)
+        if state_from_json(payload).root != root:
+            raise SerializationError("$", 'cannot be kept exactly as JSON; use fmt="pickle"')
+        rest = f'"payload": {dumps(payload)}\n}}\n'.encode()
+    else:
+        parts = [part for name in chunks for part in (name, commit.chunks[name])]
+        rest = ormsgpack.packb(parts)
+    line = _first_line(info, rest, as_json)
+    read_head(line)  # what is not proven now would be found when it is too late
+    return line + rest
+
+
+def _first_line(info: CheckpointInfo, rest: bytes, as_json: bool) -> bytes:
+    plain = {field.name: getattr(info, field.name) for field in fields(info)}
+    plain["framework"] = info.framework.value
+    plain["created_at"] = info.created_at.astimezone(UTC).isoformat()
+    head = {
+        "holdfast": FORMAT,
+        "info": to_json(plain),
+        "bytes": len(rest),
+        "sha256": hashlib.sha256(rest).hexdigest(),
+    }
+    return _rendered(head, as_json)
+
+
+def _rendered(head: Any, as_json: bool) -> bytes:
+    line = dumps(head, levels=0)
+    return (line.removesuffix("}") + ",\n" if as_json else line + "\n").encode()
+
+
+def read_head(line: bytes, verify: bool = True) -> Head:
+    """What a document's first line says; damage is CheckpointIntegrityError without an id."""
+    is_json = line.endswith(b",\n")
+    if not is_json and not line.endswith(b"}\n"):
+        raise _damaged("its first line is cut off")
+    data = loads(line[:-2] + b"}")
+    if type(data) is not dict or type(data.get("holdfast")) is not int:
+        raise _damaged("its first line is not that of a checkpoint")
+    if data["holdfast"] > FORMAT:
+        raise StoreFormatError(
+            f"it has format {data['holdfast']}, this Holdfast reads up to {FORMAT}: "
+            "upgrade Holdfast to open it"
+        )
+    if list(data) != ["holdfast", "info", "bytes", "sha256"] or type(data["bytes"]) is not int:
+        raise _damaged("its first line is of another shape")
+    if verify and _rendered(data, is_json) != line:
+        raise _damaged("its first line was rewritten")
+    info = _read_info(data["info"], verify)
+    return Head(info, data["bytes"], str(data["sha256"]), is_json)
+
+
+def _read_info(data: Any, verify: bool) -> CheckpointInfo:
+    values = unrevived_form(data)
+    if type(values) is not dict or values.keys() != {f.name for f in fields(CheckpointInfo)}:
+        raise _damaged("its record has other fields")
+    for name, types in _FIELD_TYPES.items():
+        if type(values[name]) not in types:
+            raise _damaged(f"{name} of its record is of another type")
+    try:
+        values["framework"] = Framework(values["framework"])
+        values["created_at"] = datetime.fromisoformat(values["created_at"])
+        bytes.fromhex(values["content_id"])
+    except ValueError as error:
+        raise _damaged(f"its record cannot be read ({error})") from None
+    if values["created_at"].tzinfo is None:
+        raise _damaged("the time of its record has no zone")
+    info = CheckpointInfo(**values)
+    # Over the metadata as stored: classes it names may be unknown here, or have changed.
+    if verify and checksum(info) != info.checksum:
+        raise _damaged("its checksum does not fit; it was altered after it was saved")
+    metadata = from_json(data["metadata"], "raw")
+    if type(metadata) is not dict:
+        raise _damaged("metadata of its record is of another type")
+    return replace(info, metadata=metadata)
+
+
+def read_chunks(head: Head, rest: bytes, verify: bool = True) -> tuple[bytes, dict[bytes, bytes]]:
+    """The root and the chunks of a document, given all that follows its first line."""
+    if verify and (
+        len(rest) != head.rest_bytes or hashlib.sha256(rest).hexdigest() != head.rest_sha256
+    ):
+        raise _damaged("its payload was cut off or altered")
+    named = bytes.fromhex(head.info.content_id)
+    if not head.is_json:
+        return named, gather(named, lambda _: _unpacked(rest), verify)
+    data = loads(b"{" + rest)
+    if type(data) is not dict or list(data) != ["payload"]:
+        raise _damaged("its payload is of another shape")
+    encoded = state_from_json(data["payload"])
+    if verify and encoded.root != named:
+        raise _damaged("its payload is not that of its content id")
+    return encoded.root, encoded.chunks
+
+
+def _unpacked(rest: bytes) -> Mapping[bytes, bytes]:
+    try:
+        parts = ormsgpack.unpackb(rest)
+    except ValueError as error:
+        raise _damaged(f"its chunks cannot be read ({error})") from None
+    if type(parts) is not list or len(parts) % 2 or set(map(type, parts)) - {bytes}:
+        raise _damaged("its chunks are of another shape")
+    return dict(zip(parts[::2], parts[1::2], strict=True))
+
+
+def _damaged(reason: str) -> CheckpointIntegrityError:
+    return CheckpointIntegrityError(None, reason)

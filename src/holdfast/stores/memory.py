@@ -1,0 +1,138 @@
+"""A store in memory: real in every respect, gone with the process."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from holdfast.core.codec import pack, unpack
+from holdfast.errors import CheckpointConflictError, StoreClosedError
+from holdfast.model import CheckpointInfo
+from holdfast.stores.base import (
+    Collected,
+    Commit,
+    MissingBase,
+    MissingParent,
+    Query,
+    Record,
+    SessionInfo,
+    Stats,
+    Store,
+    gather,
+    sort_newest_first,
+)
+
+
+class MemoryStore(Store):
+    """Keeps checkpoints in this process; every value that goes in or out is a copy."""
+
+    blocks = False
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._infos: dict[str, CheckpointInfo] = {}
+        self._chunks: dict[bytes, tuple[bytes, datetime]] = {}
+        self._closed = False
+
+    @property
+    def name(self) -> str:
+        return "the memory store"
+
+    def _open(self) -> threading.Lock:
+        if self._closed:
+            raise StoreClosedError(self.name)
+        return self._lock
+
+    def commit(self, commit: Commit) -> None:
+        info = commit.info
+        with self._open():
+            if info.checkpoint_id in self._infos:
+                raise CheckpointConflictError(info.checkpoint_id)
+            if commit.base is not None and commit.base not in self._infos:
+                raise MissingBase
+            if commit.needs_parent and info.parent_id and info.parent_id not in self._infos:
+                raise MissingParent
+            now = datetime.now(UTC)
+            for name, stored in commit.chunks.items():
+                self._chunks[name] = (stored, now)
+            self._infos[info.checkpoint_id] = _copy(info)
+
+    def load(self, checkpoint_id: str, verify: bool = True) -> Record | None:
+        with self._open():
+            info = self._infos.get(checkpoint_id)
+            if info is None or info.is_expired():
+                return None
+            root = bytes.fromhex(info.content_id)
+            return Record(_copy(info), gather(root, self._stored, verify))
+
+    def _stored(self, names: Collection[bytes]) -> dict[bytes, bytes]:
+        return {name: self._chunks[name][0] for name in names if name in self._chunks}
+
+    def fetch(self, names: Collection[bytes]) -> dict[bytes, bytes]:
+        with self._open():
+            return self._stored(names)
+
+    def match(self, prefix: str, limit: int, after: str = "") -> list[str]:
+        with self._open():
+            found = sorted(i for i in self._infos if i.startswith(prefix) and i > after)
+        return found[:limit]
+
+    def query(self, query: Query) -> list[CheckpointInfo]:
+        now = datetime.now(UTC)
+        with self._open():
+            last = self._infos.get(query.before) if query.before is not None else None
+            found = [info for info in self._infos.values() if query.admits(info, now)]
+        found = sort_newest_first(found)
+        if last is not None:
+            bound = (last.created_at, last.checkpoint_id)
+            found = [info for info in found if (info.created_at, info.checkpoint_id) < bound]
+        return [_copy(info) for info in found[: query.limit]]
+
+    def heads(self, agent_id: str | None = None) -> list[SessionInfo]:
+        sessions: dict[tuple[str, str], list[CheckpointInfo]] = {}
+        for info in self.query(Query(agent_id=agent_id)):
+            sessions.setdefault((info.agent_id, info.session_id), []).append(info)
+        return [SessionInfo(*key, infos[0], len(infos)) for key, infos in sessions.items()]
+
+    def delete(self, checkpoint_ids: Collection[str]) -> int:
+        with self._open():
+            return sum(self._infos.pop(i, None) is not None for i in checkpoint_ids)
+
+    def sweep(self, now: datetime) -> int:
+        with self._open():
+            expired = [i for i, info in self._infos.items() if info.is_expired(now)]
+        return self.delete(expired)
+
+    def collect(self, live: Collection[bytes], before: datetime, dry_run: bool) -> Collected:
+        live = frozenset(live)
+        with self._open():
+            dead = {
+                name: len(stored)
+                for name, (stored, written) in self._chunks.items()
+                if name not in live and written < before
+            }
+            if not dry_run:
+                for name in dead:
+                    del self._chunks[name]
+        return Collected(len(dead), sum(dead.values()))
+
+    def stats(self) -> Stats:
+        with self._open():
+            infos = [info for info in self._infos.values() if not info.is_expired()]
+            return Stats(
+                checkpoints=len(infos),
+                sessions=len({(info.agent_id, info.session_id) for info in infos}),
+                chunks=len(self._chunks),
+                logical_bytes=sum(info.size for info in infos),
+                stored_bytes=sum(len(stored) for stored, _ in self._chunks.values()),
+            )
+
+    def close(self) -> None:
+        self._closed = True
+
+
+def _copy(info: CheckpointInfo) -> CheckpointInfo:
+    """The same record with metadata of its own, so that no caller can reach into the store."""
+    return replace(info, metadata=unpack(pack(info.metadata), "raw")) if info.metadata else replace(info, metadata={})

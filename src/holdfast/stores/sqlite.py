@@ -1,0 +1,358 @@
+"""The store in one SQLite file: the default."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import time
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from holdfast.core.codec import pack, unpack
+from holdfast.errors import (
+    CheckpointConflictError,
+    CheckpointIntegrityError,
+    HoldfastError,
+    InvalidArgumentError,
+    StoreError,
+)
+from holdfast.model import CheckpointInfo, Framework, microseconds, moment
+from holdfast.stores import crashpoints
+from holdfast.stores import sqlite_schema as sql
+from holdfast.stores.base import (
+    Collected,
+    Commit,
+    MissingBase,
+    MissingParent,
+    Pending,
+    Query,
+    Record,
+    SessionInfo,
+    Stats,
+    Store,
+    gather,
+)
+from holdfast.stores.sqlite_connection import Connections, Durability
+
+Row = tuple[Any, ...]
+_BATCH = 500
+
+
+class SqliteStore(Store):
+    """Keeps checkpoints in an SQLite file, safe for many threads and processes at once.
+
+    Savers that come together are committed together: whoever gets the write lock first takes along
+    all that wait for it, so that one flush to disk serves them all.
+    """
+
+    groups_commits = True
+
+    def __init__(self, path: str | Path, durability: Durability = "full") -> None:
+        if str(path) in ("", ":memory:"):
+            raise InvalidArgumentError('an SQLite store needs a file; use "memory://" for memory')
+        self._db = Connections(Path(path), durability)
+        self._waiting: deque[Pending] = deque()
+        self._session_keys: dict[tuple[str, str], int] = {}
+
+    @property
+    def name(self) -> str:
+        return self._db.name
+
+    def commit(self, commit: Commit) -> None:
+        pending = Pending(commit)
+        self.submit(pending)
+        self.flush(pending)
+        if pending.error is not None:
+            raise pending.error
+
+    def submit(self, pending: Pending) -> None:
+        """Put a commit in the queue; ``flush`` carries it out."""
+        self._db.check()
+        self._waiting.append(pending)
+
+    def flush(self, mine: Pending | None = None) -> list[Pending]:
+        """Commit all that wait, in one transaction; returns them. Stops early if mine is done."""
+        with self._db.write_lock:
+            if mine is not None and mine.done:
+                return []
+            batch: list[Pending] = []
+            while self._waiting:
+                batch.append(self._waiting.popleft())
+            if not batch:
+                return batch
+            try:
+                self._write(batch)
+            except HoldfastError as error:
+                _settle(batch, error)
+            except BaseException:  # an interrupt of this thread: the others must not think it done
+                _settle(batch, StoreError(f"{self.name}: the thread that wrote was interrupted"))
+                raise
+            else:
+                _settle(batch)
+            return batch
+
+    def _write(self, batch: list[Pending]) -> None:
+        self._db.check()
+        now = time.time_ns() // 1000
+        new_sessions: dict[tuple[str, str], int] = {}
+        with self._db.transaction() as db:
+            crashpoints.reach("sqlite:begun")
+            for pending in batch:
+                try:
+                    self._write_one(db, pending.commit, now, new_sessions)
+                except (CheckpointConflictError, MissingBase, MissingParent) as error:
+                    pending.error = error
+        crashpoints.reach("sqlite:committed")
+        if len(self._session_keys) > 10_000:
+            self._session_keys.clear()
+        self._session_keys.update(new_sessions)
+
+    def _write_one(
+        self,
+        db: sqlite3.Connection,
+        commit: Commit,
+        now: int,
+        new_sessions: dict[tuple[str, str], int],
+    ) -> None:
+        info = commit.info
+        if commit.base is not None and not self._exists(db, commit.base):
+            raise MissingBase
+        parent = info.parent_id
+        if parent and commit.needs_parent and parent != commit.base and not self._exists(db, parent):
+            raise MissingParent
+        session = (info.agent_id, info.session_id)
+        key = self._session_keys.get(session) or new_sessions.get(session)
+        if key is None:
+            db.execute(sql.INSERT_SESSION, session)
+            (key,) = db.execute(sql.SELECT_SESSION, session).fetchone()
+            new_sessions[session] = key
+        try:
+            db.execute(sql.INSERT_CHECKPOINT, _row(info, key))
+        except sqlite3.IntegrityError:
+            raise CheckpointConflictError(info.checkpoint_id) from None
+        crashpoints.reach("sqlite:record_written")
+        rows = [(name, now, data) for name, data in commit.chunks.items()]
+        db.executemany(sql.INSERT_CHUNK, rows)
+        crashpoints.reach("sqlite:chunks_written")
+
+    def _exists(self, db: sqlite3.Connection, checkpoint_id: str) -> bool:
+        return db.execute(sql.EXISTS, (_key(checkpoint_id),)).fetchone() is not None
+
+    def load(self, checkpoint_id: str, verify: bool = True) -> Record | None:
+        with self._db.reading() as db:
+            statement = f"{sql.SELECT_RECORDS} WHERE c.id = ? AND {sql.ALIVE}"
+            row = db.execute(statement, (_key(checkpoint_id), _now())).fetchone()
+            if row is None:
+                return None
+            try:
+                chunks = gather(row[7], lambda names: _fetch(db, names), verify)
+                return Record(_info(row), chunks)
+            except CheckpointIntegrityError as error:
+                raise CheckpointIntegrityError(checkpoint_id, error.reason) from None
+
+    def fetch(self, names: Collection[bytes]) -> dict[bytes, bytes]:
+        with self._db.reading() as db:
+            return _fetch(db, names)
+
+    def match(self, prefix: str, limit: int, after: str = "") -> list[str]:
+        found: list[bytes | str] = []
+        past = _key(after) if after else b""
+        with self._db.reading() as db:
+            if isinstance(past, bytes) and _UUID_PREFIX.fullmatch(prefix):
+                digits = prefix.replace("-", "")
+                low, high = (bytes.fromhex(digits.ljust(32, fill)) for fill in "0f")
+                found += db.execute(sql.MATCH_UUID, (low, high, past, limit)).fetchall()
+            if len(found) < limit:
+                text = past if isinstance(past, str) else ""
+                bounds = (prefix, prefix + "\U0010ffff", text, limit - len(found))
+                found += db.execute(sql.MATCH_TEXT, bounds).fetchall()
+        return [_id(row[0]) for row in found]  # type: ignore[arg-type]
+
+    def query(self, query: Query) -> list[CheckpointInfo]:
+        where, values = _where(query)
+        # Tags are compared here, so with them the statement cannot know where to stop.
+        limit = -1 if query.limit is None or query.tags else query.limit
+        statement = f"{sql.SELECT_RECORDS} {where} {sql.NEWEST_FIRST} LIMIT ?"
+        with self._db.reading() as db:
+            found: Iterator[CheckpointInfo] = map(_info, db.execute(statement, (*values, limit)))
+            if query.tags:
+                found = filter(query.tagged, found)
+            return list(islice(found, query.limit))
+
+    def heads(self, agent_id: str | None = None) -> list[SessionInfo]:
+        where, values = ("WHERE s.agent = ?", (agent_id,)) if agent_id is not None else ("", ())
+        now = _now()
+        statement = f"{sql.SELECT_HEADS} {where} {sql.NEWEST_FIRST}"
+        with self._db.reading() as db:
+            rows = db.execute(statement, (now, now, *values)).fetchall()
+        heads = ((_info(row[:-1]), row[-1]) for row in rows)
+        return [SessionInfo(head.agent_id, head.session_id, head, n) for head, n in heads]
+
+    def delete(self, checkpoint_ids: Collection[str]) -> int:
+        keys = [(_key(checkpoint_id),) for checkpoint_id in checkpoint_ids]
+        return self._remove(sql.DELETE, keys)
+
+    def sweep(self, now: datetime) -> int:
+        return self._remove(sql.SWEEP, [(microseconds(now),)])
+
+    def _remove(self, statement: str, keys: Iterable[Row]) -> int:
+        self._db.check()
+        with self._db.write_lock, self._db.transaction() as db:
+            return db.executemany(statement, keys).rowcount
+
+    def collect(self, live: Collection[bytes], before: datetime, dry_run: bool) -> Collected:
+        live = frozenset(live)
+        bound = microseconds(before)
+        with self._db.reading() as db:
+            dead = [row for row in db.execute(sql.OLD_CHUNKS, (bound,)) if row[1] not in live]
+        if not dry_run:
+            for part in _batches(dead):
+                # In parts, so that no saver waits long; a chunk saved again meanwhile is spared.
+                self._remove(sql.DROP_CHUNK, [(row[0], bound) for row in part])
+            with self._db.write_lock, self._db.errors():
+                self._db.writer.execute("PRAGMA incremental_vacuum").fetchall()
+        return Collected(len(dead), sum(row[2] for row in dead))
+
+    def stats(self) -> Stats:
+        with self._db.reading() as db:
+            return Stats(*db.execute(sql.STATS, {"now": _now()}).fetchone())
+
+    def close(self) -> None:
+        self._db.close()
+
+
+def _settle(batch: list[Pending], error: Exception | None = None) -> None:
+    for pending in batch:
+        pending.settle(error)
+
+
+def _now() -> int:
+    return microseconds(datetime.now(UTC))
+
+
+def _batches(rows: list[Any]) -> Iterator[list[Any]]:
+    for start in range(0, len(rows), _BATCH):
+        yield rows[start : start + _BATCH]
+
+
+def _fetch(db: sqlite3.Connection, names: Collection[bytes]) -> dict[bytes, bytes]:
+    found: dict[bytes, bytes] = {}
+    for part in _batches(list(names)):
+        found.update(db.execute(sql.select_chunks(len(part)), part))
+    return found
+
+
+def _where(query: Query) -> tuple[str, list[Any]]:
+    """The conditions of a query; every value is bound, never written into the statement."""
+    conditions: list[str] = []
+    values: list[Any] = []
+
+    def require(condition: str, *bound: Any) -> None:
+        conditions.append(condition)
+        values.extend(bound)
+
+    if query.ids is not None:
+        keys = [_key(i) for i in query.ids]
+        require(f"c.id IN ({','.join('?' * len(keys))})", *keys)
+    if query.agent_id is not None:
+        require("s.agent = ?", query.agent_id)
+    if query.session_id is not None:
+        require("s.session = ?", query.session_id)
+    if query.parent_id is not None:
+        require("c.parent = ?", _key(query.parent_id))
+    if query.handoff_target is not None:
+        require("c.target = ?", query.handoff_target)
+    if query.since is not None:
+        require("c.created >= ?", microseconds(query.since))
+    if query.until is not None:
+        require("c.created < ?", microseconds(query.until))
+    if query.before is not None:
+        require(sql.OLDER_THAN, _key(query.before))
+    if not query.include_expired:
+        require(sql.ALIVE, _now())
+    return ("WHERE " + " AND ".join(conditions) if conditions else ""), values
+
+
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_UUID_PREFIX = re.compile(
+    r"[0-9a-f]{0,8}|[0-9a-f]{8}-([0-9a-f]{0,4}|[0-9a-f]{4}-([0-9a-f]{0,4}|[0-9a-f]{4}-"
+    r"([0-9a-f]{0,4}|[0-9a-f]{4}-[0-9a-f]{0,12})))"
+)
+
+
+def _key(checkpoint_id: str) -> bytes | str:
+    """An id as it is stored: a UUID in 16 bytes."""
+    if _UUID.fullmatch(checkpoint_id):
+        return bytes.fromhex(checkpoint_id.replace("-", ""))
+    return checkpoint_id
+
+
+def _id(key: bytes | str) -> str:
+    if isinstance(key, str):
+        return key
+    text = key.hex()
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def _row(info: CheckpointInfo, session: int) -> Row:
+    expires = info.expires_at
+    body = pack(
+        [
+            info.framework.value,
+            info.schema_version,
+            info.step_index,
+            info.step_name,
+            info.metadata,
+            info.ttl_seconds,
+            info.handoff_schema,
+            bytes.fromhex(info.checksum),
+        ]
+    )
+    return (
+        _key(info.checkpoint_id),
+        session,
+        None if info.parent_id is None else _key(info.parent_id),
+        microseconds(info.created_at),
+        None if expires is None else microseconds(expires),
+        info.handoff_target,
+        bytes.fromhex(info.content_id),
+        info.size,
+        body,
+    )
+
+
+def _info(row: Row) -> CheckpointInfo:
+    key, agent, session, parent, created, expires, target, root, size, body = row
+    checkpoint_id = _id(key)
+    try:
+        framework, version, index, name, metadata, ttl, schema, checksum = unpack(body, "raw")
+        info = CheckpointInfo(
+            checkpoint_id=checkpoint_id,
+            agent_id=agent,
+            session_id=session,
+            parent_id=None if parent is None else _id(parent),
+            framework=Framework(framework),
+            schema_version=version,
+            step_index=index,
+            step_name=name,
+            metadata=metadata,
+            created_at=moment(created),
+            ttl_seconds=ttl,
+            handoff_target=target,
+            handoff_schema=schema,
+            checksum=checksum.hex(),
+            content_id=root.hex(),
+            size=size,
+        )
+        end = info.expires_at
+        if expires != (None if end is None else microseconds(end)):
+            raise ValueError("its time to live does not fit")
+        return info
+    except (AttributeError, OverflowError, TypeError, ValueError) as error:
+        raise CheckpointIntegrityError(checkpoint_id, f"unreadable record ({error})") from None
+    except CheckpointIntegrityError as error:
+        raise CheckpointIntegrityError(checkpoint_id, error.reason) from None

@@ -1,0 +1,214 @@
+"""Connections to one SQLite file: opening, locking, errors."""
+
+from __future__ import annotations
+
+import os
+import random
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+from holdfast.errors import (
+    CheckpointIntegrityError,
+    HoldfastError,
+    InvalidArgumentError,
+    StoreClosedError,
+    StoreConnectionError,
+    StoreError,
+    StoreFormatError,
+    StoreFullError,
+    StoreReadOnlyError,
+)
+from holdfast.stores import sqlite_schema as sql
+
+Durability = Literal["full", "normal"]
+
+BUSY_SECONDS = 30.0
+_READERS_KEPT = 8
+_of_the_parent: list[sqlite3.Connection] = []  # kept, because closing them would disturb the parent
+
+
+class Connections:
+    """One connection that writes and some that read, each used by one thread at a time."""
+
+    def __init__(self, path: Path, durability: Durability) -> None:
+        if durability not in ("full", "normal"):
+            raise InvalidArgumentError(f'durability is "full" or "normal", not {durability!r}')
+        self.path = path
+        self.name = f"the SQLite store {path}"
+        self.durability = durability
+        self.closed = False
+        with self.errors():
+            self._make_directory()
+            self._open()
+            try:
+                self._prepare()
+            except BaseException:
+                self.writer.close()
+                raise
+
+    def _open(self) -> None:
+        self._pid = os.getpid()
+        self.write_lock = threading.Lock()
+        self._readers: list[sqlite3.Connection] = []
+        self.writer = self._connect()
+
+    def check(self) -> None:
+        """Refuse a closed store; open anew in a forked child, where connections must not be used."""
+        if self.closed:
+            raise StoreClosedError(self.name)
+        if os.getpid() != self._pid:
+            _of_the_parent.extend((self.writer, *self._readers))
+            with self.errors():
+                self._open()
+
+    def _make_directory(self) -> None:
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreConnectionError(
+                f"{self.name} cannot be opened: {error.strerror}: {self.path.parent}"
+            ) from error
+        if self.path.is_dir():
+            raise StoreConnectionError(f"{self.name} cannot be opened: it is a directory, not a file")
+
+    def _connect(self) -> sqlite3.Connection:
+        # isolation_level None: transactions begin and end where this code says so.
+        db = sqlite3.connect(self.path, timeout=0, isolation_level=None, check_same_thread=False)
+        db.execute(f"PRAGMA synchronous = {self.durability.upper()}")
+        db.execute("PRAGMA temp_store = MEMORY")
+        db.execute("PRAGMA cache_size = -8000")
+        db.execute("PRAGMA mmap_size = 268435456")
+        # Fewer, larger checkpoints of the log: the slowest saves are those that wait for one.
+        db.execute("PRAGMA wal_autocheckpoint = 4000")
+        return db
+
+    def _prepare(self) -> None:
+        db = self.writer
+        (version,) = db.execute("PRAGMA user_version").fetchone()
+        (application,) = db.execute("PRAGMA application_id").fetchone()
+        (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if application != sql.APPLICATION_ID and (tables or application):
+            raise StoreFormatError(
+                f"{self.path} is an SQLite file of another program; choose another path"
+            )
+        if version > sql.VERSION:
+            raise StoreFormatError(
+                f"{self.path} has format {version}, this Holdfast reads up to {sql.VERSION}: "
+                "upgrade Holdfast to open it"
+            )
+        if version == sql.VERSION:
+            return
+        if not tables:
+            db.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        self._patiently("PRAGMA journal_mode = WAL")
+        self._patiently("BEGIN IMMEDIATE")
+        try:
+            (version,) = db.execute("PRAGMA user_version").fetchone()  # another process may have won
+            for step in sql.MIGRATIONS[version:]:
+                for statement in filter(str.strip, step.split(";")):
+                    db.execute(statement)
+            db.execute(f"PRAGMA application_id = {sql.APPLICATION_ID}")
+            db.execute(f"PRAGMA user_version = {sql.VERSION}")
+            db.execute("COMMIT")
+        except BaseException:
+            db.execute("ROLLBACK")
+            raise
+
+    def _patiently(self, statement: str) -> None:
+        """Run a statement that needs a lock, asking again shortly while another holds it.
+
+        A short random wait does better under many writers than SQLite's own growing one.
+        """
+        deadline = time.monotonic() + BUSY_SECONDS
+        while True:
+            try:
+                self.writer.execute(statement)
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                    raise
+                if time.monotonic() > deadline:
+                    raise StoreConnectionError(
+                        f"{self.name} has been locked by another program for {BUSY_SECONDS:.0f} s"
+                    ) from error
+            time.sleep(random.uniform(0.0002, 0.002))  # noqa: S311
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """Write: all or nothing. The caller holds ``write_lock``."""
+        with self.errors():
+            self._patiently("BEGIN IMMEDIATE")
+            try:
+                yield self.writer
+                self.writer.execute("COMMIT")
+            except BaseException:
+                if self.writer.in_transaction:
+                    self.writer.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """Read from one unchanging view of the file."""
+        self.check()
+        with self.errors():
+            try:
+                db = self._readers.pop()
+            except IndexError:
+                db = self._connect()
+            keep = False
+            try:
+                db.execute("BEGIN")
+                yield db
+                db.execute("COMMIT")
+                keep = True
+            except HoldfastError:
+                db.execute("ROLLBACK")
+                keep = True
+                raise
+            finally:
+                if keep and len(self._readers) < _READERS_KEPT and not self.closed:
+                    self._readers.append(db)
+                else:
+                    db.close()
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """Say what went wrong in Holdfast's own words."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise self._translated(error) from error
+
+    def _translated(self, error: sqlite3.Error) -> HoldfastError:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if self.closed:
+            return StoreClosedError(self.name)
+        if code == sqlite3.SQLITE_FULL:
+            return StoreFullError(f"{self.name} has no space left: free some and save again")
+        if code == sqlite3.SQLITE_READONLY:
+            return StoreReadOnlyError(f"{self.name} is read-only: check the permissions of {self.path}")
+        if code == sqlite3.SQLITE_NOTADB:
+            return StoreFormatError(f"{self.path} is not an SQLite file; choose another path")
+        if code == sqlite3.SQLITE_CANTOPEN:
+            return StoreConnectionError(f"{self.name} cannot be opened: check the path and permissions")
+        if code == sqlite3.SQLITE_CORRUPT or "decode to UTF-8" in str(error):
+            return CheckpointIntegrityError(
+                None, f"{self.path}: {error}; run verify() to see which checkpoints are affected"
+            )
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            return StoreConnectionError(f"{self.name} is locked by another program: {error}")
+        return StoreError(f"{self.name} failed: {error}")
+
+    def close(self) -> None:
+        with self.write_lock:
+            if self.closed:
+                return
+            self.closed = True
+            while self._readers:
+                self._readers.pop().close()
+            self.writer.close()

@@ -1,0 +1,100 @@
+"""All the SQL of the SQLite store, and the versions its files have had."""
+
+from __future__ import annotations
+
+APPLICATION_ID = 0x486F6C64  # "Hold", at byte 68 of every file
+
+MIGRATIONS = (
+    # 1
+    """
+    CREATE TABLE sessions (
+        key     INTEGER PRIMARY KEY,
+        agent   TEXT NOT NULL,
+        session TEXT NOT NULL,
+        UNIQUE (agent, session)
+    );
+    CREATE TABLE checkpoints (
+        seq     INTEGER PRIMARY KEY,
+        id      NOT NULL,            -- 16 bytes where it is a UUID, else text
+        session INTEGER NOT NULL,
+        parent,
+        created INTEGER NOT NULL,    -- microseconds since 1970
+        expires INTEGER,
+        target  TEXT,
+        root    BLOB NOT NULL,
+        size    INTEGER NOT NULL,
+        body    BLOB NOT NULL        -- the rest of the record, packed
+    );
+    CREATE UNIQUE INDEX checkpoints_id ON checkpoints (id);
+    CREATE INDEX checkpoints_session ON checkpoints (session, created);
+    CREATE INDEX checkpoints_created ON checkpoints (created);
+    CREATE INDEX checkpoints_parent ON checkpoints (parent) WHERE parent IS NOT NULL;
+    CREATE INDEX checkpoints_expires ON checkpoints (expires) WHERE expires IS NOT NULL;
+    CREATE INDEX checkpoints_target ON checkpoints (target) WHERE target IS NOT NULL;
+    CREATE TABLE chunks (
+        seq     INTEGER PRIMARY KEY,
+        name    BLOB NOT NULL UNIQUE,
+        written INTEGER NOT NULL,    -- microseconds since 1970
+        data    BLOB NOT NULL
+    );
+    """,
+)
+"""What leads from each version of the file to the next; never edited once released."""
+
+VERSION = len(MIGRATIONS)
+
+INSERT_SESSION = "INSERT INTO sessions (agent, session) VALUES (?, ?) ON CONFLICT DO NOTHING"
+SELECT_SESSION = "SELECT key FROM sessions WHERE agent = ? AND session = ?"
+EXISTS = "SELECT 1 FROM checkpoints WHERE id = ?"
+INSERT_CHECKPOINT = """
+    INSERT INTO checkpoints (id, session, parent, created, expires, target, root, size, body)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+INSERT_CHUNK = """
+    INSERT INTO chunks (name, written, data) VALUES (?, ?, ?)
+    ON CONFLICT (name) DO UPDATE SET written = excluded.written WHERE written < excluded.written
+"""
+
+RECORD_COLUMNS = """
+    c.id, s.agent, s.session, c.parent, c.created, c.expires, c.target, c.root, c.size, c.body
+"""
+SELECT_RECORDS = f"""
+    SELECT {RECORD_COLUMNS} FROM checkpoints c JOIN sessions s ON s.key = c.session
+"""  # noqa: S608
+ALIVE = "(c.expires IS NULL OR c.expires > ?)"
+NEWEST_FIRST = "ORDER BY c.created DESC, c.id DESC"
+OLDER_THAN = """
+    (c.created, c.id) < (SELECT created, id FROM checkpoints WHERE id = ?)
+"""
+
+SELECT_HEADS = f"""
+    SELECT {RECORD_COLUMNS},
+        (SELECT count(*) FROM checkpoints c WHERE c.session = s.key AND {ALIVE})
+    FROM sessions s JOIN checkpoints c ON c.seq = (
+        SELECT c.seq FROM checkpoints c WHERE c.session = s.key AND {ALIVE} {NEWEST_FIRST} LIMIT 1
+    )
+"""  # noqa: S608
+
+MATCH_UUID = "SELECT id FROM checkpoints WHERE id BETWEEN ? AND ? AND id > ? ORDER BY id LIMIT ?"
+MATCH_TEXT = "SELECT id FROM checkpoints WHERE id >= ? AND id < ? AND id > ? ORDER BY id LIMIT ?"
+DELETE = "DELETE FROM checkpoints WHERE id = ?"
+SWEEP = "DELETE FROM checkpoints WHERE expires <= ?"
+
+OLD_CHUNKS = "SELECT seq, name, length(data) FROM chunks WHERE written < ?"
+DROP_CHUNK = "DELETE FROM chunks WHERE seq = ? AND written < ?"
+
+STATS = """
+    SELECT
+        (SELECT count(*) FROM checkpoints c WHERE (c.expires IS NULL OR c.expires > :now)),
+        (SELECT count(DISTINCT session) FROM checkpoints c
+            WHERE (c.expires IS NULL OR c.expires > :now)),
+        (SELECT count(*) FROM chunks),
+        (SELECT coalesce(sum(size), 0) FROM checkpoints c
+            WHERE (c.expires IS NULL OR c.expires > :now)),
+        (SELECT coalesce(sum(length(data)), 0) FROM chunks)
+"""
+
+
+def select_chunks(count: int) -> str:
+    """The statement that fetches that many chunks by name."""
+    return f"SELECT name, data FROM chunks WHERE name IN ({','.join('?' * count)})"  # noqa: S608

@@ -1,0 +1,71 @@
+"""Stores by their URL."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from holdfast.errors import InvalidArgumentError
+from holdfast.stores.base import Store
+
+DEFAULT_PATH = "./.holdfast/holdfast.db"
+_SCHEMES = "memory://, file:///directory, sqlite:///path.db"
+
+
+def open_store(url: str | None = None) -> Store:
+    """The store of a URL; without one that of HOLDFAST_URL, and without that the embedded default."""
+    url = url if url is not None else os.environ.get("HOLDFAST_URL") or f"sqlite:///{DEFAULT_PATH}"
+    if not isinstance(url, str) or "://" not in url:
+        # Not shown in full: what was given may hold a password.
+        raise InvalidArgumentError(f"a store is named by a URL such as {_SCHEMES}")
+    parts = urlsplit(url)
+    options = dict(parse_qsl(parts.query))
+    if parts.scheme == "memory":
+        store: Store = _memory(options)
+    elif parts.scheme == "sqlite":
+        store = _sqlite(_path(url, parts.netloc, parts.path), options)
+    elif parts.scheme == "file":
+        store = _file(_path(url, "", parts.netloc + parts.path), options)
+    else:
+        raise InvalidArgumentError(f"no store is called {parts.scheme!r}; there are {_SCHEMES}")
+    return store
+
+
+def _path(url: str, netloc: str, path: str) -> Path:
+    """Three slashes and a relative path, or four and an absolute one, as SQLAlchemy writes them."""
+    if netloc:
+        raise InvalidArgumentError(
+            f"{url!r} has two slashes: write sqlite:///relative.db or sqlite:////absolute/path.db"
+        )
+    if not path.strip("/"):
+        raise InvalidArgumentError(f"{url!r} names no path")
+    return Path(unquote(path if url.startswith("file") else path[1:]))
+
+
+def _none_left(options: dict[str, str]) -> None:
+    if options:
+        raise InvalidArgumentError(f"no such option for this store: {', '.join(sorted(options))}")
+
+
+def _memory(options: dict[str, str]) -> Store:
+    from holdfast.stores.memory import MemoryStore
+
+    _none_left(options)
+    return MemoryStore()
+
+
+def _sqlite(path: Path, options: dict[str, str]) -> Store:
+    from holdfast.stores.sqlite import SqliteStore
+
+    durability = options.pop("durability", "full")
+    _none_left(options)
+    return SqliteStore(path, durability)  # type: ignore[arg-type]
+
+
+def _file(path: Path, options: dict[str, str]) -> Store:
+    from holdfast.stores.file import FileStore
+
+    fmt = options.pop("fmt", "json")
+    _none_left(options)
+    return FileStore(path, fmt)  # type: ignore[arg-type]

@@ -1,0 +1,94 @@
+"""What a client remembers between calls, so that saving costs what changed."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+from holdfast.core.chunks import Base
+from holdfast.core.shallow import base_of
+from holdfast.stores.base import Record, Store
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class _Recent(Generic[K, V]):
+    """A dict that forgets what was used longest ago."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._items: OrderedDict[K, V] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: K) -> V | None:
+        with self._lock:
+            if key not in self._items:
+                return None
+            self._items.move_to_end(key)
+            return self._items[key]
+
+    def put(self, key: K, value: V) -> None:
+        with self._lock:
+            self._items[key] = value
+            self._items.move_to_end(key)
+            if len(self._items) > self._size:
+                self._items.popitem(last=False)
+
+    def drop(self, wanted: Callable[[K, V], bool]) -> None:
+        with self._lock:
+            for key in [key for key, value in self._items.items() if wanted(key, value)]:
+                del self._items[key]
+
+
+class Engine:
+    """The memory of one client: how recent states were cut, and where its sessions stand."""
+
+    def __init__(self, store: Store) -> None:
+        self.store_name = store.name
+        self.shares_chunks = store.shares_chunks
+        self.allow_pickle = store.allow_pickle
+        # Fingerprints decide what is written, so nobody may be able to foresee a collision.
+        self.seed = secrets.randbits(64)
+        self._bases: _Recent[str, Base] = _Recent(256)
+        self._restored: _Recent[str, Record] = _Recent(4)
+        self._heads: _Recent[tuple[str, str], str] = _Recent(10_000)
+
+    def base(self, checkpoint_id: str | None) -> Base | None:
+        """What is known of a checkpoint's chunks, if this client saved or restored it lately."""
+        if checkpoint_id is None or not self.shares_chunks:
+            return None
+        base = self._bases.get(checkpoint_id)
+        if base is None:
+            record = self._restored.get(checkpoint_id)
+            if record is not None:
+                root = bytes.fromhex(record.info.content_id)
+                base = base_of(root, record.chunks, self.seed)
+                self._bases.put(checkpoint_id, base)
+                self._restored.drop(lambda key, _: key == checkpoint_id)
+        return base
+
+    def saved(self, session: tuple[str, str], checkpoint_id: str, base: Base | None) -> None:
+        """Remember a save: it is the head of its session now."""
+        if base is not None:
+            self._bases.put(checkpoint_id, base)
+        self._heads.put(session, checkpoint_id)
+
+    def restored(self, record: Record) -> None:
+        """Remember a restored record, so that the first save after it is not slow."""
+        if self.shares_chunks:
+            self._restored.put(record.info.checkpoint_id, record)
+
+    def head(self, session: tuple[str, str]) -> str | None:
+        """The checkpoint this client saved last in a session."""
+        return self._heads.get(session)
+
+    def forget(self, *checkpoint_ids: Any) -> None:
+        """Forget checkpoints that are gone."""
+        gone = frozenset(checkpoint_ids)
+        self._bases.drop(lambda key, _: key in gone)
+        self._restored.drop(lambda key, _: key in gone)
+        self._heads.drop(lambda _, value: value in gone)

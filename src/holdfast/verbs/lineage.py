@@ -1,0 +1,64 @@
+"""Checkpoints as a tree of parents and children."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from holdfast.model import CheckpointInfo
+
+
+@dataclass(slots=True)
+class Node:
+    """A checkpoint and those that follow it, oldest first."""
+
+    info: CheckpointInfo
+    children: list[Node] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Tree:
+    """The checkpoints of a session and of the sessions forked from it."""
+
+    roots: list[Node]
+
+    def __iter__(self) -> Iterator[Node]:
+        """Every node, parents before children."""
+        stack = list(reversed(self.roots))
+        while stack:
+            node = stack.pop()
+            yield node
+            stack.extend(reversed(node.children))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __str__(self) -> str:
+        lines: list[str] = []
+        stack = [(root, "") for root in reversed(self.roots)]
+        while stack:
+            node, indent = stack.pop()
+            info = node.info
+            name = f" {info.step_name}" if info.step_name else ""
+            lines.append(f"{indent}* {info.checkpoint_id[:18]} {info.session_id}#{info.step_index}{name}")
+            # The first child goes on with the line; the others branch off.
+            branches = [(child, indent + "  ") for child in node.children[1:]]
+            stack.extend(reversed([*branches, *((c, indent) for c in node.children[:1])]))
+        return "\n".join(lines)
+
+
+def grow(infos: list[CheckpointInfo], session_id: str) -> Tree:
+    """The tree that a session is part of: its own checkpoints and all that descend from them."""
+    nodes = {info.checkpoint_id: Node(info) for info in infos}
+    oldest_first = sorted(nodes.values(), key=lambda n: (n.info.created_at, n.info.checkpoint_id))
+    for node in oldest_first:
+        parent = nodes.get(node.info.parent_id or "")
+        if parent is not None and parent is not node:
+            parent.children.append(node)
+    roots = []
+    for node in oldest_first:
+        parent = nodes.get(node.info.parent_id or "")
+        own = node.info.session_id == session_id
+        if own and (parent is None or parent.info.session_id != session_id):
+            roots.append(node)
+    return Tree(roots)

@@ -1,0 +1,129 @@
+"""Which checkpoints to keep: the policy, and the verb that removes the others."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from holdfast.errors import InvalidArgumentError
+from holdfast.model import CheckpointInfo
+from holdfast.stores.base import Query
+from holdfast.verbs import plan
+from holdfast.verbs.engine import Engine
+from holdfast.verbs.plan import Plan
+from holdfast.verbs.read import all_infos
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keep:
+    """A policy: a checkpoint is kept if any rule says so; at least one rule must be given.
+
+    >>> Keep(last=10, named=True).last
+    10
+    """
+
+    last: int | None = None
+    """The newest n of each session."""
+    within: timedelta | float | None = None
+    """Those younger than this (seconds, or a timedelta)."""
+    named: bool | Collection[str] = False
+    """Those with a step name, or with one of these."""
+    tags: Mapping[str, Any] = field(default_factory=dict)
+    """Those with all of these tags."""
+    agent_id: str | None = None
+    """Look at this agent only; all others are left alone."""
+    session_id: str | None = None
+    """Look at this session only."""
+
+    def __post_init__(self) -> None:
+        if self.last is None and self.within is None and not self.named and not self.tags:
+            raise InvalidArgumentError(
+                "a policy without a rule would remove everything: give last, within, named or tags"
+            )
+        if self.last is not None and (isinstance(self.last, bool) or self.last < 0):
+            raise InvalidArgumentError(f"last is a number from 0, not {self.last!r}")
+        if self.within is not None and self._age() < timedelta(0):
+            raise InvalidArgumentError(f"within is an age from 0, not {self.within!r}")
+
+    def _age(self) -> timedelta:
+        if isinstance(self.within, timedelta):
+            return self.within
+        return timedelta(seconds=self.within or 0)
+
+    def _names(self, info: CheckpointInfo) -> bool:
+        if isinstance(self.named, bool):
+            return self.named and info.step_name is not None
+        wanted = {self.named} if isinstance(self.named, str) else self.named
+        return info.step_name in wanted
+
+    def keeps(self, info: CheckpointInfo, rank: int, now: datetime) -> bool:
+        """Whether a checkpoint is kept that is the rank-th newest of its session, from 0."""
+        return (
+            (self.last is not None and rank < self.last)
+            or (self.within is not None and now - info.created_at < self._age())
+            or self._names(info)
+            or (bool(self.tags) and Query(tags=self.tags).tagged(info))
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """What a prune removed, or would remove."""
+
+    removed: list[CheckpointInfo]
+    kept: int
+    dry_run: bool
+
+    def __len__(self) -> int:
+        return len(self.removed)
+
+
+def prune(engine: Engine, policy: Keep, dry_run: bool) -> Plan[Pruned]:
+    """Remove what the policy does not keep; chunks that are no longer needed wait for gc."""
+    if not isinstance(policy, Keep):
+        raise InvalidArgumentError(f"prune() takes a Keep policy, not {type(policy).__name__}")
+    infos = yield from all_infos(Query(agent_id=policy.agent_id, session_id=policy.session_id))
+    outside = infos
+    if policy.agent_id is not None or policy.session_id is not None:
+        outside = yield from all_infos(Query())
+    kept = chosen(infos, outside, policy, datetime.now(UTC))
+    removed = [info for info in infos if info.checkpoint_id not in kept]
+    if removed and not dry_run:
+        ids = [info.checkpoint_id for info in removed]
+        yield from plan.delete(ids)
+        engine.forget(*ids)
+    return Pruned(removed, len(infos) - len(removed), dry_run)
+
+
+def chosen(
+    infos: list[CheckpointInfo], everything: list[CheckpointInfo], policy: Keep, now: datetime
+) -> set[str]:
+    """Ids to keep of these (newest first): what the policy says and what that hangs on.
+
+    Every checkpoint is whole, so its ancestors in the same session may go. The one a kept session
+    was forked from stays, and so does an open handoff with the checkpoint it offers.
+    """
+    ranks: dict[tuple[str, str], int] = {}
+    kept: set[str] = set()
+    for info in infos:
+        session = (info.agent_id, info.session_id)
+        rank = ranks.get(session, 0)
+        ranks[session] = rank + 1
+        if info.handoff_target is not None:
+            kept.add(info.checkpoint_id)
+            if info.parent_id is not None:
+                kept.add(info.parent_id)
+        elif policy.keeps(info, rank, now):
+            kept.add(info.checkpoint_id)
+    by_id = {info.checkpoint_id: info for info in everything}
+    considered = {info.checkpoint_id for info in infos}
+    # Newest first, so that a fork of a fork is met before the checkpoint it hangs on.
+    for info in everything:
+        if info.checkpoint_id in considered and info.checkpoint_id not in kept:
+            continue
+        parent = by_id.get(info.parent_id or "")
+        if parent is not None and parent.session_id != info.session_id:
+            kept.add(parent.checkpoint_id)
+    return kept

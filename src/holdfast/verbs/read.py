@@ -1,0 +1,253 @@
+"""Verbs that read: restore, latest, timeline, find, sessions, ancestors, tree, diff."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from holdfast.core.codec import OnUnknown
+from holdfast.core.diff import Diff, diff_roots
+from holdfast.core.format import checked
+from holdfast.core.migrations import CURRENT_SCHEMA_VERSION, migrate_record
+from holdfast.core.tree import decode
+from holdfast.errors import (
+    AmbiguousIdError,
+    CheckpointIntegrityError,
+    CheckpointNotFoundError,
+    InvalidArgumentError,
+)
+from holdfast.model import PAYLOAD, Checkpoint, CheckpointInfo, checked_name, checksum
+from holdfast.stores.base import Query, Record, SessionInfo
+from holdfast.verbs import plan
+from holdfast.verbs.engine import Engine
+from holdfast.verbs.lineage import Tree, grow
+from holdfast.verbs.plan import Plan
+
+MIN_PREFIX = 6
+_PAGE = 1000
+_FULL_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_BARE_HEX = re.compile(r"[0-9a-f]{9,32}")
+
+
+def resolve(checkpoint_id: str) -> Plan[str]:
+    """The whole id for an unambiguous prefix of one."""
+    checked_name("checkpoint_id", checkpoint_id)
+    if _FULL_ID.fullmatch(checkpoint_id):
+        return checkpoint_id
+    prefix = checkpoint_id
+    if _BARE_HEX.fullmatch(prefix):
+        parts = (prefix[:8], prefix[8:12], prefix[12:16], prefix[16:20], prefix[20:])
+        prefix = "-".join(part for part in parts if part)
+    found = yield from plan.match(prefix, 3)
+    if prefix in found:
+        return prefix
+    if not found:
+        raise CheckpointNotFoundError(checkpoint_id)
+    if len(prefix) < MIN_PREFIX:
+        raise CheckpointNotFoundError(checkpoint_id, f"give at least {MIN_PREFIX} characters of its id")
+    if len(found) > 1:
+        raise AmbiguousIdError(checkpoint_id, found)
+    return found[0]
+
+
+def get_info(checkpoint_id: str) -> Plan[CheckpointInfo]:
+    """The record of a checkpoint, without its payload."""
+    whole_id = yield from resolve(checkpoint_id)
+    found = yield from plan.query(Query(ids=[whole_id]))
+    if not found:
+        raise CheckpointNotFoundError(checkpoint_id)
+    return found[0]
+
+
+def restore(
+    engine: Engine, checkpoint_id: str, verify: bool, on_unknown: OnUnknown
+) -> Plan[Checkpoint]:
+    """A checkpoint with its payload."""
+    if on_unknown not in ("raise", "raw"):
+        raise InvalidArgumentError(f'on_unknown is "raise" or "raw", not {on_unknown!r}')
+    whole_id = yield from resolve(checkpoint_id)
+    record = yield from plan.load(whole_id, verify)
+    if record is None:
+        raise CheckpointNotFoundError(checkpoint_id)
+    checkpoint = revive(engine, record, verify, on_unknown)
+    engine.restored(record)
+    return checkpoint
+
+
+def revive(engine: Engine, record: Record, verify: bool, on_unknown: OnUnknown) -> Checkpoint:
+    """The checkpoint of a loaded record, its checksum proven."""
+    info = record.info
+    if verify:
+        verify_record(info)
+    try:
+        payload = decode(
+            bytes.fromhex(info.content_id),
+            record.chunks,
+            on_unknown=on_unknown,
+            allow_pickle=engine.allow_pickle,
+        )
+    except CheckpointIntegrityError as error:
+        raise CheckpointIntegrityError(info.checkpoint_id, error.reason) from None
+    if type(payload) is not dict or not set(payload) <= set(PAYLOAD):
+        raise CheckpointIntegrityError(info.checkpoint_id, "its payload is of another shape")
+    checkpoint = Checkpoint.from_parts(info, payload)
+    if info.schema_version != CURRENT_SCHEMA_VERSION:
+        return Checkpoint.from_dict(migrate_record(checkpoint.as_dict()))
+    return checkpoint
+
+
+def verify_record(info: CheckpointInfo) -> None:
+    """Refuse a record that does not fit its checksum."""
+    if checksum(info) != info.checksum:
+        raise CheckpointIntegrityError(
+            info.checkpoint_id, "its checksum does not fit; it was altered after it was saved"
+        )
+
+
+def latest(engine: Engine, agent_id: str, session_id: str) -> Plan[Checkpoint | None]:
+    """The newest checkpoint of a session, or None if it has none."""
+    query = Query(
+        agent_id=checked_name("agent_id", agent_id),
+        session_id=checked_name("session_id", session_id),
+        limit=1,
+    )
+    found = yield from plan.query(query)
+    if not found:
+        return None
+    return (yield from restore(engine, found[0].checkpoint_id, True, "raise"))
+
+
+def find(
+    *,
+    agent_id: str | None = None,
+    session_id: str | None = None,
+    parent_id: str | None = None,
+    handoff_target: str | None = None,
+    tags: Mapping[str, Any] | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    limit: int | None = 50,
+    before: str | None = None,
+) -> Plan[list[CheckpointInfo]]:
+    """Records by what is known of them, newest first."""
+    names = {"agent_id": agent_id, "session_id": session_id, "handoff_target": handoff_target}
+    checked = {what: checked_name(what, name) for what, name in names.items() if name is not None}
+    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
+        raise InvalidArgumentError(f"limit is a number from 1, not {limit!r}")
+    for moment in (since, until):
+        if moment is not None and (not isinstance(moment, datetime) or moment.tzinfo is None):
+            raise InvalidArgumentError(f"since and until are datetimes with a time zone, not {moment!r}")
+    tags = dict(tags or {})
+    for name in tags:
+        if not isinstance(name, str):
+            raise InvalidArgumentError(f"the names of tags are strings, not {name!r}")
+    parent = None if parent_id is None else (yield from resolve(parent_id))
+    last = None if before is None else (yield from resolve(before))
+    query = Query(
+        **checked, parent_id=parent, tags=tags, since=since, until=until, before=last, limit=limit
+    )
+    return (yield from plan.query(query))
+
+
+def timeline(
+    engine: Engine,
+    agent_id: str,
+    session_id: str,
+    limit: int | None,
+    before: str | None,
+    with_state: bool,
+) -> Plan[list[Any]]:
+    """The checkpoints of a session, newest first; with their states only where asked."""
+    checked_name("agent_id", agent_id)
+    checked_name("session_id", session_id)
+    infos = yield from find(agent_id=agent_id, session_id=session_id, limit=limit, before=before)
+    if not with_state:
+        return infos
+    checkpoints = []
+    for info in infos:
+        record = yield from plan.load(info.checkpoint_id)
+        if record is not None:  # one may expire while they are read
+            checkpoints.append(revive(engine, record, True, "raise"))
+    return checkpoints
+
+
+def sessions(agent_id: str | None) -> Plan[list[SessionInfo]]:
+    """Every session, the one touched last first."""
+    if agent_id is not None:
+        checked_name("agent_id", agent_id)
+    return (yield from plan.heads(agent_id))
+
+
+def all_infos(query: Query) -> Plan[list[CheckpointInfo]]:
+    """Everything a query admits, read page by page."""
+    infos: list[CheckpointInfo] = []
+    page = yield from plan.query(replace(query, limit=_PAGE))
+    while page:
+        infos += page
+        if len(page) < _PAGE:
+            break
+        page = yield from plan.query(replace(query, limit=_PAGE, before=page[-1].checkpoint_id))
+    return infos
+
+
+def ancestors(checkpoint_id: str) -> Plan[list[CheckpointInfo]]:
+    """The parent of a checkpoint, its parent, and so on; ends at a root or where history was pruned."""
+    info = yield from get_info(checkpoint_id)
+    found: list[CheckpointInfo] = []
+    known: dict[str, CheckpointInfo] = {}
+    seen = {info.checkpoint_id}
+    while info.parent_id is not None and info.parent_id not in seen:
+        if info.parent_id not in known:
+            parents = yield from plan.query(Query(ids=[info.parent_id]))
+            if not parents:
+                break
+            # Most parents are in the session of the child: read them in one go.
+            query = Query(
+                agent_id=parents[0].agent_id,
+                session_id=parents[0].session_id,
+                before=parents[0].checkpoint_id,
+                limit=_PAGE,
+            )
+            older = yield from plan.query(query)
+            known = {i.checkpoint_id: i for i in (*parents, *older)}
+        info = known[info.parent_id]
+        seen.add(info.checkpoint_id)
+        found.append(info)
+    return found
+
+
+def tree(agent_id: str, session_id: str) -> Plan[Tree]:
+    """The checkpoints of a session and all sessions forked from it, as a tree."""
+    checked_name("agent_id", agent_id)
+    checked_name("session_id", session_id)
+    infos = yield from all_infos(Query(agent_id=agent_id))
+    return grow(infos, session_id)
+
+
+def diff(engine: Engine, a: str, b: str) -> Plan[Diff]:
+    """What changed from one checkpoint to another; only what differs is read."""
+    first = yield from get_info(a)
+    second = yield from get_info(b)
+    at_hand: dict[bytes, bytes] = {}
+    if not engine.shares_chunks:
+        for info in (first, second):
+            record = yield from plan.load(info.checkpoint_id)
+            at_hand.update(record.chunks if record is not None else {})
+    work = diff_roots(
+        bytes.fromhex(first.content_id),
+        bytes.fromhex(second.content_id),
+        allow_pickle=engine.allow_pickle,
+    )
+    try:
+        wanted = next(work)
+        while True:
+            missing = [name for name in wanted if name not in at_hand]
+            if missing:
+                stored = yield from plan.fetch(missing)
+                at_hand.update({name: checked(name, data) for name, data in stored.items()})
+            wanted = work.send(at_hand)
+    except StopIteration as end:
+        return end.value  # type: ignore[no-any-return]

@@ -1,0 +1,252 @@
+"""Verbs that write: save, put, fork, handoff."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from holdfast.core.chunks import Base, Encoded, encode
+from holdfast.core.format import compress
+from holdfast.core.migrations import CURRENT_SCHEMA_VERSION
+from holdfast.errors import (
+    CheckpointIntegrityError,
+    CheckpointNotFoundError,
+    InvalidArgumentError,
+)
+from holdfast.model import (
+    Checkpoint,
+    CheckpointInfo,
+    Framework,
+    checked_name,
+    make_payload,
+    new_info,
+    sealed,
+)
+from holdfast.stores.base import Commit, MissingBase, MissingParent, Query
+from holdfast.verbs import plan
+from holdfast.verbs.engine import Engine
+from holdfast.verbs.plan import Plan
+from holdfast.verbs.read import get_info, resolve, restore
+
+
+def save(
+    engine: Engine,
+    *,
+    agent_id: str,
+    framework: Framework | str,
+    payload: dict[str, Any],
+    session_id: str | None,
+    parent_id: str | None,
+    step_index: int,
+    step_name: str | None,
+    ttl_seconds: float | None,
+    metadata: dict[str, Any],
+    append_only: Iterable[str],
+) -> Plan[str]:
+    """Keep a state as a new checkpoint; its parent is the session's head unless one is named."""
+    info = new_info(
+        agent_id=agent_id,
+        framework=framework,
+        session_id=session_id,
+        parent_id=parent_id,
+        step_index=step_index,
+        step_name=step_name,
+        ttl_seconds=ttl_seconds,
+        metadata=metadata,
+    )
+    session = (info.agent_id, info.session_id)
+    known_parent = parent_id or (engine.head(session) if session_id is not None else None)
+    # Encoded before anything is asked for: what is saved is the state as it is at the call.
+    writer = _Writer(engine, payload, append_only)
+    writer.encode(known_parent)
+    if parent_id is not None:
+        info = replace(info, parent_id=(yield from resolve(parent_id)))
+        yield from _commit_child(writer, info)
+    elif session_id is not None:
+        yield from _commit_at_head(engine, writer, info, known_parent)
+    else:
+        yield from writer.commit(info)
+    engine.saved(session, info.checkpoint_id, writer.encoded.base)
+    return info.checkpoint_id
+
+
+class _Writer:
+    """Encodes a payload and commits it, sending all chunks where the base turns out to be gone."""
+
+    def __init__(
+        self, engine: Engine, payload: dict[str, Any], append_only: Iterable[str] = ()
+    ) -> None:
+        self.engine = engine
+        self.payload = payload
+        self.append_only = [("execution_state", *name.split(".")) for name in append_only]
+        self.encoded: Encoded
+        self.base_id: str | None = None
+
+    def encode(self, base_id: str | None) -> None:
+        base: Base | None = self.engine.base(base_id)
+        self.base_id = base_id if base is not None else None
+        self.encoded = encode(
+            self.payload,
+            base,
+            seed=self.engine.seed,
+            allow_pickle=self.engine.allow_pickle,
+            append_only=self.append_only,
+        )
+
+    def commit(self, info: CheckpointInfo) -> Plan[None]:
+        try:
+            yield from plan.commit(self._commit(info))
+        except MissingBase:
+            self.engine.forget(self.base_id)
+            self.encode(None)
+            yield from plan.commit(self._commit(info))
+
+    def _commit(self, info: CheckpointInfo) -> Commit:
+        encoded = self.encoded
+        info = sealed(replace(info, content_id=encoded.root.hex(), size=encoded.size))
+        chunks = {name: compress(raw) for name, raw in encoded.chunks.items()}
+        return Commit(info, chunks, self.base_id)
+
+
+def _commit_child(writer: _Writer, info: CheckpointInfo) -> Plan[None]:
+    try:
+        yield from writer.commit(info)
+    except MissingParent:
+        raise missing_parent(info.parent_id) from None
+
+
+def missing_parent(parent_id: str | None) -> CheckpointNotFoundError:
+    """The error for a parent that is not in the store."""
+    return CheckpointNotFoundError(
+        str(parent_id), "it is named as the parent but is not in this store; save or import it first"
+    )
+
+
+def _commit_at_head(
+    engine: Engine, writer: _Writer, info: CheckpointInfo, head: str | None
+) -> Plan[None]:
+    for _ in range(3):
+        if head is None:
+            head = yield from _newest(info.agent_id, info.session_id)
+        try:
+            yield from writer.commit(replace(info, parent_id=head))
+            return
+        except MissingParent:  # removed meanwhile: whatever is the head now takes its place
+            engine.forget(head)
+            head = None
+    yield from writer.commit(info)
+
+
+def _newest(agent_id: str, session_id: str) -> Plan[str | None]:
+    found = yield from plan.query(Query(agent_id=agent_id, session_id=session_id, limit=1))
+    return found[0].checkpoint_id if found else None
+
+
+def put(engine: Engine, checkpoint: Checkpoint) -> Plan[str]:
+    """Keep a checkpoint that was built elsewhere, exactly as it is."""
+    if not isinstance(checkpoint, Checkpoint):
+        raise InvalidArgumentError(f"put() takes a Checkpoint, not {type(checkpoint).__name__}")
+    writer = _Writer(engine, checkpoint.payload())
+    writer.encode(checkpoint.parent_id)
+    info = checkpoint.info(writer.encoded.root.hex(), writer.encoded.size)
+    if sealed(info) != info:
+        raise CheckpointIntegrityError(
+            checkpoint.checkpoint_id, "it was altered after it was built; build it again"
+        )
+    yield from _commit_child(writer, info)
+    session = (info.agent_id, info.session_id)
+    engine.saved(session, info.checkpoint_id, writer.encoded.base)
+    return info.checkpoint_id
+
+
+def fork(
+    engine: Engine,
+    checkpoint_id: str,
+    session_id: str | None,
+    execution_state: Any,
+    context: dict[str, Any] | None,
+) -> Plan[str]:
+    """Begin a new session at a checkpoint; unedited, nothing but the record is written."""
+    source = yield from get_info(checkpoint_id)
+    if session_id is not None:
+        checked_name("session_id", session_id)
+        if (yield from _newest(source.agent_id, session_id)) is not None:
+            raise InvalidArgumentError(
+                f"session {session_id!r} of agent {source.agent_id!r} has checkpoints already: "
+                "fork into a new one"
+            )
+    info = new_info(
+        agent_id=source.agent_id,
+        framework=source.framework,
+        session_id=session_id,
+        parent_id=source.checkpoint_id,
+        step_index=source.step_index,
+        step_name=source.step_name,
+        ttl_seconds=source.ttl_seconds,
+        metadata=source.metadata,
+    )
+    return (yield from _derive(engine, source, info, execution_state, context))
+
+
+def handoff(
+    engine: Engine, checkpoint_id: str, target_agent_id: str, contract: str | None
+) -> Plan[str]:
+    """Offer a checkpoint to another agent, as the next checkpoint of its session."""
+    target = checked_name("target_agent_id", target_agent_id)
+    if contract is not None:
+        checked_name("contract", contract)
+    source = yield from get_info(checkpoint_id)
+    info = new_info(
+        agent_id=source.agent_id,
+        framework=source.framework,
+        session_id=source.session_id,
+        parent_id=source.checkpoint_id,
+        step_index=source.step_index + 1,
+        step_name=f"handoff_to_{target}",
+        metadata=source.metadata,
+        handoff_target=target,
+        handoff_schema=contract or CURRENT_SCHEMA_VERSION,
+    )
+    return (yield from _derive(engine, source, info, None, None))
+
+
+def _derive(
+    engine: Engine,
+    source: CheckpointInfo,
+    info: CheckpointInfo,
+    execution_state: Any,
+    context: dict[str, Any] | None,
+) -> Plan[str]:
+    """Write a checkpoint with the payload of another, edited where a part is given."""
+    session = (info.agent_id, info.session_id)
+    if engine.shares_chunks and execution_state is None and context is None:
+        info = sealed(replace(info, content_id=source.content_id, size=source.size))
+        try:
+            yield from plan.commit(Commit(info, {}, source.checkpoint_id))
+        except (MissingBase, MissingParent):
+            raise CheckpointNotFoundError(source.checkpoint_id) from None
+        engine.saved(session, info.checkpoint_id, engine.base(source.checkpoint_id))
+        return info.checkpoint_id
+    whole = yield from restore(engine, source.checkpoint_id, True, "raw")
+    payload = make_payload(
+        whole.execution_state if execution_state is None else execution_state,
+        whole.agent_context if context is None else checked_context(context),
+        whole.tasks,
+        whole.effects,
+        whole.workspace,
+    )
+    writer = _Writer(engine, payload)
+    writer.encode(source.checkpoint_id)
+    yield from _commit_child(writer, info)
+    engine.saved(session, info.checkpoint_id, writer.encoded.base)
+    return info.checkpoint_id
+
+
+def checked_context(context: object) -> dict[str, Any]:
+    """The developer's own dict; anything else is refused."""
+    if context is None:
+        return {}
+    if not isinstance(context, dict):
+        raise InvalidArgumentError(f"context is a dict, not {type(context).__name__}")
+    return context
