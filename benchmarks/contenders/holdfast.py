@@ -38,7 +38,7 @@ class Holdfast(Lister):
         return len(self.client.timeline(_AGENT, session, limit=limit))
 
     def recent(self, limit: int) -> int:
-        return len(self.client.recent(limit=limit))
+        return len(self.client.find(limit=limit))
 
     def close_now(self) -> None:
         self.client.close()

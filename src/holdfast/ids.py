@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import threading
 import time
 
@@ -15,6 +16,7 @@ class _Clock:
         self.last_us = 0
         self.last_ms = 0
         self.counter = 0
+        self.random = random.Random(os.urandom(32))  # noqa: S311  (unique, not secret)
 
 
 _clock = _Clock()
@@ -25,10 +27,10 @@ def new_stamp() -> tuple[str, int]:
 
     A clock that is set back does not matter: time then goes on from where it was.
     """
-    fresh = int.from_bytes(os.urandom(10), "big") >> 6
     now = time.time_ns() // 1000
     clock = _clock
     with clock.lock:
+        fresh = clock.random.getrandbits(_RANDOM_BITS)
         clock.last_us = now = max(now, clock.last_us + 1)
         if now // 1000 > clock.last_ms:
             # The top bit is left free, so that counting up inside one millisecond has room.

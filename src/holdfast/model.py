@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import math
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from enum import Enum
+from functools import lru_cache
 from typing import Any, Self
 
 from holdfast.core.chunks import encode
@@ -41,7 +42,7 @@ class Framework(str, Enum):
         return self.value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Header:
     """What listings need of a checkpoint: everything but its payload."""
 
@@ -76,7 +77,7 @@ class Header:
         return end is not None and (now or datetime.now(UTC)) >= end
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class CheckpointInfo(Header):
     """A checkpoint without its payload, as listings show it."""
 
@@ -85,16 +86,30 @@ class CheckpointInfo(Header):
     size: int = 0
     """Bytes of the payload before compression and sharing."""
 
+    @classmethod
+    def of(cls, values: dict[str, Any]) -> CheckpointInfo:
+        """A record from all its fields, none left out; quicker than the constructor."""
+        info = object.__new__(cls)
+        info.__dict__.update(values)
+        return info
+
+    def with_(self, **changes: Any) -> CheckpointInfo:
+        """The same record with other values, and the checksum that fits them."""
+        values = {**self.__dict__, **changes}
+        return CheckpointInfo.of({**values, "checksum": checksum(values)})
+
     def as_dict(self) -> dict[str, Any]:
         """Plain data, as ``holdfast log --json`` prints it."""
         return _as_dict(self)
 
 
+_HEADER = tuple(f.name for f in fields(Header))
+
 PAYLOAD = ("execution_state", "agent_context", "tasks", "effects", "workspace")
 """The parts of a checkpoint that are kept in chunks."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Checkpoint(Header):
     """An immutable record of an agent at one moment: who, where, what, when, and a checksum.
 
@@ -117,19 +132,19 @@ class Checkpoint(Header):
         """Whether the checksum fits everything the record holds."""
         try:
             encoded = encode(self.payload(), allow_pickle=True)
-            return self.checksum == checksum(self.info(encoded.root.hex(), encoded.size))
+            return checksum_fits(self.info(encoded.root.hex(), encoded.size))
         except SerializationError:
             return False
 
     def info(self, content_id: str, size: int) -> CheckpointInfo:
         """The record without its payload, which is known by its content id."""
-        shared = {f.name: getattr(self, f.name) for f in fields(Header)}
-        return CheckpointInfo(**shared, content_id=content_id, size=size)
+        shared = {name: self.__dict__[name] for name in _HEADER}
+        return CheckpointInfo.of({**shared, "content_id": content_id, "size": size})
 
     @classmethod
     def from_parts(cls, info: CheckpointInfo, payload: dict[str, Any]) -> Checkpoint:
         """Put a record and its payload together."""
-        shared = {f.name: getattr(info, f.name) for f in fields(Header)}
+        shared = {name: info.__dict__[name] for name in _HEADER}
         return cls(**shared, **payload)
 
     def as_dict(self) -> dict[str, Any]:
@@ -178,26 +193,23 @@ def make_payload(
     return payload
 
 
-def checksum(info: CheckpointInfo) -> str:
-    """SHA-256 over identity, parent, metadata and payload."""
-    covered = [
-        info.checkpoint_id,
-        info.agent_id,
-        info.session_id,
-        info.parent_id,
-        info.framework.value,
-        info.schema_version,
-        info.step_index,
-        info.step_name,
-        info.metadata,
-        microseconds(info.created_at),
-        info.ttl_seconds,
-        info.handoff_target,
-        info.handoff_schema,
-        info.content_id,
-        info.size,
-    ]
+_COVERED = (*(name for name in _HEADER if name != "checksum"), "content_id", "size")
+
+
+def checksum(values: dict[str, Any]) -> str:
+    """SHA-256 over identity, parent, metadata and payload: all fields of a record."""
+    covered = [values[name] for name in _COVERED]
+    covered[_FRAMEWORK] = values["framework"].value
+    covered[_CREATED] = microseconds(values["created_at"])
     return hashlib.sha256(pack(covered)).hexdigest()
+
+
+_FRAMEWORK, _CREATED = _COVERED.index("framework"), _COVERED.index("created_at")
+
+
+def checksum_fits(info: CheckpointInfo) -> bool:
+    """Whether a record is as it was when it was saved."""
+    return info.checksum == checksum(info.__dict__)
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -211,11 +223,6 @@ def microseconds(moment: datetime) -> int:
 def moment(since_epoch: int) -> datetime:
     """The UTC time of that many microseconds since 1970."""
     return _EPOCH + timedelta(microseconds=since_epoch)
-
-
-def sealed(info: CheckpointInfo) -> CheckpointInfo:
-    """The record with its checksum."""
-    return replace(info, checksum=checksum(info))
 
 
 class CheckpointBuilder:
@@ -296,10 +303,10 @@ class CheckpointBuilder:
         given = {k: v for k, v in self._fields.items() if k not in PAYLOAD}
         info = new_info(**given)
         payload = make_payload(
-            *(self._fields.get(part, default) for part, default in zip(PAYLOAD, ({}, {}, (), (), None)))
+            *(self._fields.get(part, default) for part, default in zip(PAYLOAD, ({}, {}, (), (), None), strict=True))
         )
         encoded = encode(payload)
-        info = sealed(replace(info, content_id=encoded.root.hex(), size=encoded.size))
+        info = info.with_(content_id=encoded.root.hex(), size=encoded.size)
         return Checkpoint.from_parts(info, payload)
 
 
@@ -322,21 +329,27 @@ def new_info(
     if step_name is not None and not isinstance(step_name, str):
         raise InvalidArgumentError(f"step_name is a string, not {type(step_name).__name__}")
     checkpoint_id, now = new_stamp()
-    return CheckpointInfo(
-        checkpoint_id=checkpoint_id,
-        agent_id=checked_name("agent_id", agent_id),
-        session_id=new_id() if session_id is None else checked_name("session_id", session_id),
-        parent_id=None if parent_id is None else checked_name("parent_id", parent_id),
-        framework=as_framework(framework),
-        step_index=step_index,
-        step_name=step_name,
-        metadata=dict(metadata or {}),
-        created_at=moment(now),
-        ttl_seconds=_checked_ttl(ttl_seconds),
-        handoff_target=(
-            None if handoff_target is None else checked_name("handoff_target", handoff_target)
-        ),
-        handoff_schema=handoff_schema,
+    return CheckpointInfo.of(
+        {
+            "checkpoint_id": checkpoint_id,
+            "agent_id": checked_name("agent_id", agent_id),
+            "session_id": new_id() if session_id is None else checked_name("session_id", session_id),
+            "parent_id": None if parent_id is None else checked_name("parent_id", parent_id),
+            "framework": as_framework(framework),
+            "schema_version": CURRENT_SCHEMA_VERSION,
+            "step_index": step_index,
+            "step_name": step_name,
+            "metadata": dict(metadata or {}),
+            "created_at": moment(now),
+            "ttl_seconds": _checked_ttl(ttl_seconds),
+            "handoff_target": (
+                None if handoff_target is None else checked_name("handoff_target", handoff_target)
+            ),
+            "handoff_schema": handoff_schema,
+            "checksum": "",
+            "content_id": "",
+            "size": 0,
+        }
     )
 
 
@@ -344,19 +357,28 @@ def checked_name(what: str, value: object) -> str:
     """An agent's, session's or checkpoint's name; anything but a readable string is refused."""
     if not isinstance(value, str):
         raise InvalidArgumentError(f"{what} is a string, not {type(value).__name__}")
+    if problem := _problem_of_name(value):
+        raise InvalidArgumentError(f"{what} {problem}")
+    return str(value)
+
+
+@lru_cache(4096)  # the same few names come again with every save
+def _problem_of_name(value: str) -> str:
     if not value.strip():
-        raise InvalidArgumentError(f"{what} is empty: give it a name")
+        return "is empty: give it a name"
     if len(value) > 1024 or "\x00" in value:
-        raise InvalidArgumentError(f"{what} is longer than 1024 characters or holds a NUL")
+        return "is longer than 1024 characters or holds a NUL"
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise InvalidArgumentError(f"{what} holds a lone surrogate: {value!r}") from None
-    return str(value)
+        return f"holds a lone surrogate: {value!r}"
+    return ""
 
 
 def as_framework(value: Framework | str) -> Framework:
     """The framework of that name."""
+    if type(value) is Framework:
+        return value
     try:
         return Framework(value)
     except ValueError:

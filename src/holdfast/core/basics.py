@@ -11,7 +11,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from holdfast.core.kinds import Kind, Reader, Unkeepable, add
+from holdfast.core.kinds import Kind, Reader, Unkeepable, add, all_exactly, exactly
+from holdfast.errors import SerializationError
 
 BIG_INT, SURROGATES, BYTEARRAY, TUPLE, SET, FROZENSET, DEQUE, PAIRS = range(1, 9)
 
@@ -30,23 +31,38 @@ add(
     ),
     str,
 )
-add(Kind(BYTEARRAY, "bytearray", bytes, lambda plain, _: bytearray(plain)), bytearray)
-add(Kind(TUPLE, "tuple", list, lambda plain, _: tuple(plain)), tuple)
+add(Kind(BYTEARRAY, "bytearray", bytes, lambda p, _: bytearray(exactly(p, bytes))), bytearray)
+add(Kind(TUPLE, "tuple", list, lambda p, _: tuple(exactly(p, list))), tuple)
 # Sets are put in order by the encoder, which alone knows their elements' bytes.
-add(Kind(SET, "set", list, lambda plain, _: set(plain)), set)
-add(Kind(FROZENSET, "frozenset", list, lambda plain, _: frozenset(plain)), frozenset)
-add(Kind(DEQUE, "deque", lambda v: [v.maxlen, list(v)], lambda p, _: deque(p[1], p[0])), deque)
+add(Kind(SET, "set", list, lambda p, _: set(exactly(p, list))), set)
+add(Kind(FROZENSET, "frozenset", list, lambda p, _: frozenset(exactly(p, list))), frozenset)
 
 
-def _pairs(value: dict[Any, Any]) -> list[Any]:
-    return [part for item in value.items() for part in item]
+def deque_parts(value: deque[Any]) -> list[Any]:
+    """The bound of a deque and its elements."""
+    return [value.maxlen, list(deque.__iter__(value))]
 
 
-def _from_pairs(plain: list[Any], _: Reader) -> dict[Any, Any]:
-    return dict(zip(plain[::2], plain[1::2], strict=True))
+def from_deque_parts(plain: list[Any]) -> tuple[list[Any], int | None]:
+    """The arguments that make a deque again."""
+    maxlen, parts = plain
+    return exactly(parts, list), exactly(maxlen, int, type(None))
 
 
-add(Kind(PAIRS, "dict", _pairs, _from_pairs), dict)
+add(Kind(DEQUE, "deque", deque_parts, lambda p, _: deque(*from_deque_parts(p))), deque)
+
+
+def pairs(value: dict[Any, Any]) -> list[Any]:
+    """The keys and values of a dict, each key before its value."""
+    return [part for item in dict.items(value) for part in item]
+
+
+def from_pairs(plain: list[Any]) -> dict[Any, Any]:
+    """The dict of what ``pairs`` gave."""
+    return dict(zip(exactly(plain, list)[::2], plain[1::2], strict=True))
+
+
+add(Kind(PAIRS, "dict", pairs, lambda p, _: from_pairs(p)), dict)
 
 # What a defaultdict may call for a missing key: never a callable that stored data names.
 _factories: dict[str, Any] = {
@@ -54,35 +70,66 @@ _factories: dict[str, Any] = {
 }
 
 
-def _defaultdict(value: defaultdict[Any, Any]) -> list[Any]:
+def factory_name(value: defaultdict[Any, Any]) -> str | None:
+    """What a defaultdict calls for a missing key, by name."""
     factory = value.default_factory
-    if factory is not None and _factories.get(getattr(factory, "__name__", "")) is not factory:
+    if factory is None:
+        return None
+    name = getattr(factory, "__name__", "")
+    if _factories.get(name) is not factory:
         raise Unkeepable(
             f"a defaultdict that calls {factory!r} cannot be checkpointed; "
             "use a built-in type as its factory, or a plain dict"
         )
-    return [None if factory is None else factory.__name__, dict(value)]
+    return str(name)
 
 
-add(Kind(9, "OrderedDict", dict, lambda p, _: OrderedDict(p)), OrderedDict)
-add(
-    Kind(
-        10,
-        "defaultdict",
-        _defaultdict,
-        lambda p, _: defaultdict(None if p[0] is None else _factories[p[0]], p[1]),
-    ),
-    defaultdict,
-)
-add(Kind(11, "Counter", dict, lambda plain, _: Counter(plain)), Counter)
-add(Kind(12, "range", lambda v: [v.start, v.stop, v.step], lambda p, _: range(*p)), range)
-add(Kind(13, "complex", lambda v: [v.real, v.imag], lambda p, _: complex(*p)), complex)
-add(Kind(14, "Decimal", str, lambda plain, _: Decimal(plain)), Decimal)
-add(
-    Kind(15, "Fraction", lambda v: [v.numerator, v.denominator], lambda p, _: Fraction(*p)),
-    Fraction,
-)
-add(Kind(16, "UUID", lambda value: value.bytes, lambda p, _: uuid.UUID(bytes=p)), uuid.UUID)
+def factory(name: str | None) -> Any:
+    """The built-in type of that name."""
+    return None if name is None else _factories[exactly(name, str)]
+
+
+def _make_defaultdict(plain: list[Any], _: Reader) -> defaultdict[Any, Any]:
+    name, items = plain
+    return defaultdict(factory(name), exactly(items, dict))
+
+
+def _defaultdict(value: defaultdict[Any, Any]) -> list[Any]:
+    return [factory_name(value), dict(value)]
+
+
+add(Kind(9, "OrderedDict", dict, lambda p, _: OrderedDict(exactly(p, dict))), OrderedDict)
+add(Kind(10, "defaultdict", _defaultdict, _make_defaultdict), defaultdict)
+add(Kind(11, "Counter", dict, lambda p, _: Counter(exactly(p, dict))), Counter)
+
+
+def _make_fraction(plain: list[Any], _: Reader) -> Fraction:
+    numerator, denominator = all_exactly(plain, int)
+    if denominator <= 0:
+        raise ValueError(f"a denominator of {denominator}")
+    # The constructor would look for a common divisor, which for hostile numbers takes minutes.
+    fraction: Any = object.__new__(Fraction)
+    fraction._numerator, fraction._denominator = numerator, denominator
+    return fraction  # type: ignore[no-any-return]
+
+
+def _range(value: range) -> list[Any]:
+    return [value.start, value.stop, value.step]
+
+
+def _complex(value: complex) -> list[Any]:
+    return [value.real, value.imag]
+
+
+def _fraction(value: Fraction) -> list[Any]:
+    return [value.numerator, value.denominator]
+
+
+add(Kind(12, "range", _range, lambda p, _: range(*all_exactly(p, int))), range)
+add(Kind(13, "complex", _complex, lambda p, _: complex(*all_exactly(p, float))), complex)
+add(Kind(14, "Decimal", str, lambda p, _: Decimal(exactly(p, str))), Decimal)
+add(Kind(15, "Fraction", _fraction, _make_fraction), Fraction)
+add(Kind(16, "UUID", lambda v: v.bytes, lambda p, _: uuid.UUID(bytes=exactly(p, bytes))), uuid.UUID)
 
 
 def _time_fields(value: dt.datetime | dt.time) -> list[Any]:
@@ -96,20 +143,34 @@ def datetime_fields(value: dt.datetime) -> list[Any]:
 
 def make_datetime(cls: type[dt.datetime], plain: list[Any]) -> dt.datetime:
     """A datetime of that class, made by datetime's own ``__new__``."""
-    *parts, fold, tz = plain
+    *parts, tz = plain
+    *parts, fold = all_exactly(parts, int)
     return dt.datetime.__new__(cls, *parts, tzinfo=tz, fold=fold)
 
 
 def _make_time(plain: list[Any], _: Reader) -> dt.time:
-    *parts, fold, tz = plain
+    *parts, tz = plain
+    *parts, fold = all_exactly(parts, int)
     return dt.time(*parts, tzinfo=tz, fold=fold)
 
 
 add(Kind(17, "datetime", datetime_fields, lambda p, _: make_datetime(dt.datetime, p)), dt.datetime)
-add(Kind(18, "date", lambda v: [v.year, v.month, v.day], lambda p, _: dt.date(*p)), dt.date)
+
+
+def date_fields(value: dt.date) -> list[Any]:
+    """The constructor arguments of a date."""
+    return [value.year, value.month, value.day]
+
+
+def timedelta_fields(value: dt.timedelta) -> list[Any]:
+    """The constructor arguments of a timedelta."""
+    return [value.days, value.seconds, value.microseconds]
+
+
+add(Kind(18, "date", date_fields, lambda p, _: dt.date(*all_exactly(p, int))), dt.date)
 add(Kind(19, "time", _time_fields, _make_time), dt.time)
 add(
-    Kind(20, "timedelta", lambda v: [v.days, v.seconds, v.microseconds], lambda p, _: dt.timedelta(*p)),
+    Kind(20, "timedelta", timedelta_fields, lambda p, _: dt.timedelta(*all_exactly(p, int))),
     dt.timedelta,
 )
 
@@ -124,13 +185,21 @@ add(Kind(21, "timezone", _zone, lambda p, _: _make_zone(p)), dt.timezone)
 
 
 def _make_zone(plain: list[Any]) -> dt.timezone:
-    return dt.timezone.utc if plain == [dt.timedelta(0)] else dt.timezone(*plain)
+    offset, *name = plain
+    if exactly(offset, dt.timedelta) or name:
+        return dt.timezone(offset, *all_exactly(name, str))
+    return dt.UTC
 
 
 def _zone_info(plain: str, _: Reader) -> Any:
     from zoneinfo import ZoneInfo
 
-    return ZoneInfo(plain)
+    try:
+        return ZoneInfo(exactly(plain, str))
+    except (LookupError, OSError) as error:
+        raise SerializationError(
+            "$", f"there is no time zone {plain!r} here; install the tzdata package"
+        ) from error
 
 
 def _zone_info_key(value: Any) -> str:
@@ -153,12 +222,13 @@ _path_types: dict[str, type[pathlib.PurePath]] = {
 
 
 def _make_path(plain: list[str], _: Reader) -> pathlib.PurePath:
-    cls = _path_types[plain[0]]
+    name, path = all_exactly(plain, str)
+    cls = _path_types[name]
     native = type(pathlib.Path())
     if cls is not native and issubclass(cls, pathlib.Path):
         # A path of the other operating system cannot be opened here; its pure form can be read.
         cls = pathlib.PurePosixPath if cls is pathlib.PosixPath else pathlib.PureWindowsPath
-    return cls(plain[1])
+    return cls(path)
 
 
 add(Kind(23, "Path", lambda v: [type(v).__name__, str(v)], _make_path), *_path_types.values())
@@ -170,14 +240,11 @@ add(
     types.NotImplementedType,
 )
 add(
-    Kind(25, "SimpleNamespace", vars, lambda p, _: types.SimpleNamespace(**p)),
+    Kind(25, "SimpleNamespace", vars, lambda p, _: types.SimpleNamespace(**exactly(p, dict))),
     types.SimpleNamespace,
 )
+add(Kind(26, "slice", lambda v: [v.start, v.stop, v.step], lambda p, _: slice(*p)), slice)
 add(
-    Kind(26, "slice", lambda v: [v.start, v.stop, v.step], lambda p, _: slice(*p)),
-    slice,
-)
-add(
-    Kind(27, "mappingproxy", dict, lambda plain, _: types.MappingProxyType(plain)),
+    Kind(27, "mappingproxy", dict, lambda p, _: types.MappingProxyType(exactly(p, dict))),
     types.MappingProxyType,
 )

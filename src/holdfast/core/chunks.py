@@ -20,13 +20,13 @@ from holdfast.core.format import (
     MAX_FANOUT,
     PAGED_BYTES,
     PAGED_STR,
-    RECORD_SPLIT,
     REF_LEAF,
     REF_NODE,
+    WHOLE,
     chunk_id,
     pack_index,
 )
-from holdfast.core.pages import PAGE, Page, cut
+from holdfast.core.pages import Page, cut
 from holdfast.core.views import Blob, Elements, Items, Layout, Shrunk, is_plain_dict
 
 _NO_LAYOUT = Layout()
@@ -71,7 +71,8 @@ def encode(
     True
     """
     encoder = _Encoder(Packer(allow_pickle), base, seed, frozenset(append_only))
-    shrunk = encoder.shrink(value, base.layout if base is not None else None, 0, ())
+    layout = base.layout if base is not None and base.layout != _NO_LAYOUT else None
+    shrunk = encoder.shrink(value, layout, 0, ())
     root = encoder.emit(shrunk.data)
     used = frozenset(encoder.used)
     chunks = {name: raw for name, raw in encoder.new.items() if name in used}
@@ -100,22 +101,25 @@ class _Encoder:
         return name
 
     def shrink(
-        self, value: Any, layout: Layout | None, limit: int, path: tuple[str, ...]
+        self,
+        value: Any,
+        layout: Layout | None,
+        limit: int,
+        path: tuple[str, ...],
+        packed: bytes = b"",
     ) -> Shrunk:
         """A value's bytes, at most ``limit`` of them (0 for the root: as many as it takes)."""
-        whole_limit = limit or RECORD_SPLIT
-        if layout is None:
-            data = self.pack(value)
-            if len(data) <= whole_limit:
-                return Shrunk(data, len(data))
         mark = len(self.used)
-        shrunk = self._split(value, layout, path)
-        if layout is not None and shrunk.size <= 2 * whole_limit:
-            # It may have become small enough to stand whole, as it would without a layout.
-            data = self.pack(value)
+        whole_limit = max(limit, WHOLE)
+        shrunk = None if layout is None else self._split(value, layout, path)
+        if shrunk is None or shrunk.size <= 2 * whole_limit:
+            # What is small stands whole, however it was cut before.
+            data = packed or self.pack(value)
             if len(data) <= whole_limit:
                 del self.used[mark:]
-                return Shrunk(data, len(data))
+                shrunk = Shrunk(data, len(data))
+        if shrunk is None:
+            shrunk = self._split(value, _NO_LAYOUT, path)
         if limit and len(shrunk.data) > limit:
             return self._refer(shrunk)
         return shrunk
@@ -125,15 +129,15 @@ class _Encoder:
         data = ormsgpack.packb(ormsgpack.Ext(code, self.emit(shrunk.data)))
         return Shrunk(data, shrunk.size + len(data), shrunk.layout or Layout(), True)
 
-    def _split(self, value: Any, layout: Layout | None, path: tuple[str, ...]) -> Shrunk:
+    def _split(self, value: Any, layout: Layout, path: tuple[str, ...]) -> Shrunk:
         cls = type(value)
         if cls is list:
-            return self._container(Elements, value, layout or _NO_LAYOUT, path)
+            return self._container(Elements, value, layout, path)
         if cls is dict and is_plain_dict(value):
-            return self._container(Items, value, layout or _NO_LAYOUT, path)
+            return self._container(Items, value, layout, path)
         if cls is str or cls is bytes:
-            return self._blob(value, layout or _NO_LAYOUT)
-        return self._object(value, layout or _NO_LAYOUT, path)
+            return self._blob(value, layout)
+        return self._object(value, layout, path)
 
     def _object(self, value: Any, layout: Layout, path: tuple[str, ...]) -> Shrunk:
         if not isinstance(value, (int, float, type(None))):
@@ -152,7 +156,7 @@ class _Encoder:
             blob = value.encode() if isinstance(value, str) else value
         except UnicodeEncodeError:
             blob = b""
-        if len(blob) <= RECORD_SPLIT:
+        if len(blob) <= WHOLE:
             data = self.pack(value)
             return Shrunk(data, len(data))
         pages = cut(Blob(self, blob), layout.pages, self.seed)
@@ -169,7 +173,7 @@ class _Encoder:
         mark = len(self.used)
         trusted = view.trusted() if path in self.append_only else 0
         pages = cut(view, layout.pages, self.seed, trusted)
-        if layout.pages and sum(page.body for page in pages) <= PAGE:
+        if layout.pages and sum(page.body for page in pages) <= WHOLE:
             del self.used[mark:]
             return self._container(kind, value, Layout(children=layout.children), path)
         return self._paged(view.code, pages, Layout(pages, view.children))

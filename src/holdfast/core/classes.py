@@ -3,30 +3,64 @@
 from __future__ import annotations
 
 import sys
+import types
 import weakref
+from typing import Any
 
-# Classes made inside functions cannot be found by name, so those this process has encoded are kept.
-_local_classes: weakref.WeakValueDictionary[str, type] = weakref.WeakValueDictionary()
+# Classes that no name leads to (made inside functions, say): those this process has encoded.
+_unlisted: weakref.WeakValueDictionary[str, type] = weakref.WeakValueDictionary()
+_names: dict[type, str] = {}
+
+# Past any __getattribute__ of a metaclass or a lazy module: looking must not run code.
+_mro = type.__dict__["__mro__"].__get__
+_class_dict = type.__dict__["__dict__"].__get__
+_module_dict = types.ModuleType.__dict__["__dict__"].__get__
 
 
 def class_name(cls: type) -> str:
     """The stored name of a class: ``module:qualified.name``."""
-    name = f"{cls.__module__}:{cls.__qualname__}"
-    if "<locals>" in cls.__qualname__:
-        _local_classes[name] = cls
+    name = _names.get(cls)
+    if name is None:
+        name = f"{cls.__module__}:{cls.__qualname__}"
+        if is_listed(cls, name):
+            _names[cls] = name
+        else:
+            _unlisted[name] = cls
     return name
 
 
 def find_class(name: str) -> type | None:
     """The class of that name if its module is imported already; nothing is imported or called."""
+    if type(name) is not str:
+        raise ValueError("a class name that is no string")
+    found = _listed(name)
+    return found if found is not None else _unlisted.get(name)
+
+
+def is_listed(cls: type, name: str) -> bool:
+    """Whether a later process can find the class by that name, once its module is imported."""
+    return _listed(name) is cls
+
+
+def _listed(name: str) -> type | None:
     module_name, _, qualname = name.partition(":")
-    if "<locals>" in qualname:
-        return _local_classes.get(name)
     module = sys.modules.get(module_name)
-    if module is None:
+    if not issubclass(type(module), types.ModuleType):
         return None
-    found: object = module
+    names = _module_dict(module)
+    found: Any = None
     for part in qualname.split("."):
-        # Plain dictionary look-ups: a module's __getattr__ or a descriptor would run code.
-        found = getattr(found, "__dict__", {}).get(part)
-    return found if isinstance(found, type) else None
+        found = names.get(part)
+        if not issubclass(type(found), type):
+            return None
+        names = _class_dict(found)
+    return found  # type: ignore[no-any-return]
+
+
+def class_attribute(cls: type, name: str) -> Any:
+    """What a class or one of its bases has under that name, or None; runs no descriptor."""
+    for base in _mro(cls):
+        names = _class_dict(base)
+        if name in names:
+            return names[name]
+    return None

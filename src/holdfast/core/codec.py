@@ -15,7 +15,7 @@ from typing import Any, Literal
 import ormsgpack
 
 from holdfast.core import arrays, basics, objects  # noqa: F401  (arrays and objects fill the table)
-from holdfast.core.kinds import REGISTERED, Kind, Unkeepable, add, by_code, kind_of
+from holdfast.core.kinds import Kind, Unkeepable, add, by_code, exactly, kind_of
 from holdfast.core.raw import Raw
 from holdfast.errors import CheckpointIntegrityError, SerializationError, UnknownTypeError
 
@@ -50,17 +50,33 @@ class Ready:
 class Packer:
     """Packs values; one per thread of work."""
 
-    __slots__ = ("_depth", "allow_pickle")
+    __slots__ = ("_depth", "_trusting", "allow_pickle", "saw_bytes")
 
     def __init__(self, allow_pickle: bool = False) -> None:
         self.allow_pickle = allow_pickle
+        self.saw_bytes = False
+        """Set when bytes, or what msgpack takes for bytes, were among the values packed."""
         self._depth = 0
+        self._trusting = False
+
+    def pack_trusting(self, value: Any) -> bytes:
+        """The same, but a bytearray may be taken for bytes: only good for comparing."""
+        self._trusting = True
+        try:
+            return self.pack(value)
+        finally:
+            self._trusting = False
 
     def pack(self, value: Any) -> bytes:
         """The bytes of a value; SerializationError names the path of what cannot be kept."""
         try:
             data = ormsgpack.packb(value, self._extension, _PACK)
-            if not _may_hold_buffers(data) or not _holds_buffers(value):
+            if self._trusting or not _may_hold_bytes(data):
+                return data
+            types = _bytes_types(value)
+            if types:
+                self.saw_bytes = True
+            if types <= {bytes}:
                 return data
         except (TypeError, ValueError, RecursionError):
             if self._depth:
@@ -74,7 +90,12 @@ class Packer:
         from holdfast.core.rewrite import rewrite
 
         self._depth = 0
-        return ormsgpack.packb(rewrite(value, self), self._extension, _PACK)
+        try:
+            return ormsgpack.packb(rewrite(value, self), self._extension, _PACK)
+        except (TypeError, ValueError, RecursionError) as error:
+            if isinstance(error, SerializationError):
+                raise
+            raise SerializationError("$", f"cannot be checkpointed ({error})") from error
 
     def reduce(self, value: Any) -> tuple[int, Any]:
         """The code and plain data of a value that msgpack does not know."""
@@ -90,8 +111,11 @@ class Packer:
             if not self.allow_pickle:
                 raise
             return PICKLE, _stable_pickle(value)
-        if cls is set or cls is frozenset:
-            plain.sort(key=self.pack)
+        if kind.code in _UNORDERED and isinstance(value, (set, frozenset)):
+            try:
+                (plain[1] if kind.code == objects.SUBCLASS else plain).sort(key=self.pack)
+            except SerializationError:
+                pass  # whoever packs the elements says which of them cannot be kept, and where
         return kind.code, plain
 
     def _extension(self, value: Any) -> ormsgpack.Ext:
@@ -106,20 +130,22 @@ class Packer:
             self._depth -= 1
 
 
-def _may_hold_buffers(data: bytes) -> bool:
+def _may_hold_bytes(data: bytes) -> bool:
     return b"\xc4" in data or b"\xc5" in data or b"\xc6" in data
 
 
-def _holds_buffers(value: Any) -> bool:
-    """Whether a bytearray or memoryview is among plain lists and dicts: msgpack would say bytes."""
+def _bytes_types(value: Any) -> set[type]:
+    """Which of bytes, bytearray and memoryview are among plain lists and dicts.
+
+    msgpack writes all three as bytes.
+    """
+    seen: set[type] = set()
     level = [value]
     while level:
-        found = set(map(type, level))
-        if bytearray in found or memoryview in found:
-            return True
+        seen.update(map(type, level))
         inner = [part for part in level if type(part) is list or type(part) is dict]
         level = gc.get_referents(*inner) if inner else []
-    return False
+    return seen & {bytes, bytearray, memoryview}
 
 
 def _stable_pickle(value: Any) -> bytes:
@@ -133,7 +159,7 @@ def _stable_pickle(value: Any) -> bytes:
 class Unpacker:
     """Revives values under the safety rules; ``extra`` adds extension codes (chunks)."""
 
-    __slots__ = ("_depth", "_error", "allow_pickle", "extra", "on_unknown", "unknown_seen")
+    __slots__ = ("_depth", "_error", "allow_pickle", "extra", "on_unknown")
 
     def __init__(
         self,
@@ -144,7 +170,6 @@ class Unpacker:
         self.on_unknown = on_unknown
         self.allow_pickle = allow_pickle
         self.extra = extra
-        self.unknown_seen: tuple[str, str] | None = None
         self._depth = 0
         self._error: BaseException | None = None
 
@@ -163,9 +188,7 @@ class Unpacker:
         """See Reader.missing."""
         if self.on_unknown == "raw":
             return Raw(code, plain)
-        name = str(plain[0])
-        self.unknown_seen = (name, why)
-        raise UnknownTypeError("$", name, why)
+        raise UnknownTypeError("$", exactly(plain[0], str), why)
 
     def _revive(self, code: int, data: bytes) -> Any:
         self._depth += 1
@@ -189,20 +212,9 @@ class Unpacker:
     def _checked(self, kind: Kind, plain: Any) -> Any:
         try:
             return kind.revive(plain, self)
-        except (CheckpointIntegrityError, SerializationError):
+        except (CheckpointIntegrityError, SerializationError, MemoryError):
             raise
-        except (
-            ArithmeticError,
-            AttributeError,
-            LookupError,
-            RecursionError,
-            TypeError,
-            ValueError,
-        ) as error:
-            if kind.code == REGISTERED:
-                raise SerializationError(
-                    "$", f"the decode function of {plain[0]} failed: {error!r}"
-                ) from error
+        except Exception as error:
             raise CheckpointIntegrityError(
                 None, f"{kind.name} does not fit its data ({error})"
             ) from error
@@ -213,12 +225,16 @@ def _revive_pickle(plain: bytes, reader: Any) -> Any:
         raise SerializationError(
             "$", "a pickled value is only loaded where the client was opened with allow_pickle=True"
         )
-    return pickle.loads(plain)  # noqa: S301
+    try:
+        return pickle.loads(plain)  # noqa: S301
+    except Exception as error:
+        raise SerializationError("$", f"a pickled value cannot be loaded ({error!r})") from error
 
 
 add(Kind(PICKLE, "pickle", lambda value: value, _revive_pickle))
 BYTES_KINDS = frozenset({basics.BIG_INT, basics.SURROGATES, PICKLE})
 """Kinds whose plain data is the extension's bytes as they are."""
+_UNORDERED = frozenset({basics.SET, basics.FROZENSET, objects.SUBCLASS})
 
 
 def pack(value: Any, allow_pickle: bool = False) -> bytes:

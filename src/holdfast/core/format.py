@@ -18,8 +18,10 @@ PAGED_LIST, PAGED_DICT, PAGED_STR, PAGED_BYTES = 66, 67, 68, 69
 RECORD_KEYS = 32
 RECORD_SPLIT = 1024
 """In a dict of few keys, a value above this many bytes gets a chunk of its own."""
-ELEMENT_SPLIT = 4096
+ELEMENT_SPLIT = 8192
 """Elsewhere, an element above this many bytes does."""
+WHOLE = 3072
+"""What has up to this many bytes is not cut; a list or dict whose parts have, not into pages."""
 FANOUT = 16
 MAX_FANOUT = 3 * FANOUT
 
@@ -68,7 +70,7 @@ def map_header(count: int) -> bytes:
 
 
 _PLAIN, _ZSTD = b"\x00", b"\x01"
-_WORTH_COMPRESSING = 128
+_WORTH_COMPRESSING = 400
 
 
 class _Zstd(threading.local):

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from holdfast.errors import InvalidArgumentError
+from holdfast.errors import InvalidArgumentError, SerializationError
 
 
 class Reader(Protocol):
@@ -20,7 +20,7 @@ class Reader(Protocol):
     allow_pickle: bool
 
     def missing(self, code: int, plain: Any, why: str) -> Any:
-        """Raise UnknownTypeError for ``plain[0]``, or give the raw stand-in where that was asked."""
+        """Raise UnknownTypeError for ``plain[0]``, or give the raw stand-in if that was asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +37,30 @@ class Unkeepable(Exception):
     """A value cannot be checkpointed; the encoder adds the path."""
 
 
+def exactly(value: Any, *types: type) -> Any:
+    """The value, if its type is one of these and no subclass of them.
+
+    Stored data may hold any object anywhere, and a constructor would call its methods; or a range
+    of 10**12, which ``tuple`` would write out.
+    """
+    if type(value) not in types:
+        raise ValueError(f"{type(value).__name__} where {types[0].__name__} belongs")
+    return value
+
+
+def all_exactly(values: Any, *types: type) -> list[Any]:
+    """A list, if that is what it is and all its elements are of these very types."""
+    for value in exactly(values, list):
+        exactly(value, *types)
+    return values  # type: ignore[no-any-return]
+
+
 by_code: dict[int, Kind] = {}
 by_name: dict[str, Kind] = {}
 by_type: dict[type, Kind] = {}
 _matchers: list[Callable[[type], Kind | None]] = []
 _found: dict[type, Kind] = {}
-registered: dict[str, "Registration"] = {}
+registered: dict[str, Registration] = {}
 
 
 def add(kind: Kind, *types: type) -> Kind:
@@ -98,7 +116,9 @@ def register_type(
     if not isinstance(cls, type):
         raise InvalidArgumentError(f"register_type wants a class, not {cls!r}")
     if not callable(encode) or not callable(decode):
-        raise InvalidArgumentError(f"register_type({cls.__qualname__}): encode and decode are functions")
+        raise InvalidArgumentError(
+            f"register_type({cls.__qualname__}): encode and decode are functions"
+        )
     key = name or f"{cls.__module__}:{cls.__qualname__}"
     known = registered.get(key)
     if known is not None and (known.cls.__module__, known.cls.__qualname__) != (
@@ -114,11 +134,16 @@ def register_type(
 
 
 def _revive_registered(plain: Any, reader: Reader) -> Any:
-    key, data = plain
-    registration = registered.get(key)
+    key, data = exactly(plain, list)
+    registration = registered.get(exactly(key, str))
     if registration is None:
-        return reader.missing(REGISTERED, plain, "was registered with register_type where it was saved")
-    return registration.decode(data)
+        return reader.missing(
+            REGISTERED, plain, "was registered with register_type where it was saved"
+        )
+    try:
+        return registration.decode(data)
+    except Exception as error:
+        raise SerializationError("$", f"the decode function of {key} failed: {error!r}") from error
 
 
 REGISTERED = 30

@@ -2,37 +2,52 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import enum
 import sys
 import types
-from collections import deque
-from decimal import Decimal
 from typing import Any
 
 from holdfast.core import basics
-from holdfast.core.classes import class_name, find_class
-from holdfast.core.kinds import Kind, Reader, Unkeepable, add, add_matcher
+from holdfast.core.classes import class_attribute, class_name, find_class, is_listed
+from holdfast.core.kinds import Kind, Reader, Unkeepable, add, add_matcher, all_exactly, exactly
+from holdfast.core.subclasses import base_by_name, base_of
 
 OBJECT, ENUM, NAMED_TUPLE, EXCEPTION, SUBCLASS, CLASS, PYDANTIC, PYDANTIC_V1, STRUCT = range(40, 49)
+
+_slots_of: dict[type, dict[str, Any]] = {}
+_kinds: dict[type, Kind | None] = {}
+_HEAP_TYPE = 1 << 9
 
 
 def _slots(cls: type) -> dict[str, Any]:
     """The slot descriptors of a class and its bases, by attribute name."""
-    return {
-        name: descriptor
-        for base in reversed(cls.__mro__)
-        for name, descriptor in vars(base).items()
-        if isinstance(descriptor, types.MemberDescriptorType)
-    }
+    slots = _slots_of.get(cls)
+    if slots is None:
+        slots = _slots_of[cls] = {
+            name: descriptor
+            for base in reversed(cls.__mro__)
+            for name, descriptor in vars(base).items()
+            if isinstance(descriptor, types.MemberDescriptorType)
+        }
+    return slots
+
+
+def _is_native(slot: Any) -> bool:
+    """Whether a slot belongs to a class written in C, as OSError.errno does."""
+    return not slot.__objclass__.__flags__ & _HEAP_TYPE
 
 
 def attributes(obj: object) -> dict[str, Any]:
     """All that an object holds, in its slots and its ``__dict__``."""
     cls = type(obj)
+    slots = _slots(cls)
     chosen = getattr(cls, "_checkpoint_fields", None)
+    if not slots and chosen is None:
+        return getattr(obj, "__dict__", {})  # as it is: whoever asks only reads it
     values = {}
-    for name, slot in _slots(cls).items():
+    for name, slot in slots.items():
+        if _is_native(slot):
+            continue  # contents, which its kind keeps
         try:
             values[name] = slot.__get__(obj, cls)
         except AttributeError:  # an empty slot stays empty
@@ -48,24 +63,13 @@ def set_attributes(obj: Any, values: dict[str, Any]) -> None:
     """Set what ``attributes`` gave, past any ``__setattr__`` or property of the class."""
     slots = _slots(type(obj))
     rest = {}
-    for name, value in values.items():
+    for name, value in exactly(values, dict).items():
         if name in slots:
             slots[name].__set__(obj, value)
         else:
             rest[name] = value
     if rest:
-        obj.__dict__.update(rest)
-
-
-def _why_not_made(cls: type) -> str | None:
-    """Why instances of a class may not be made from data, or None where they may."""
-    if hasattr(cls, "__del__"):
-        return "has a __del__ method, which data must not trigger"
-    try:
-        object.__new__(cls)
-    except TypeError:
-        return "holds state outside Python"
-    return None
+        object.__getattribute__(obj, "__dict__").update(rest)
 
 
 def _reduce_object(obj: object) -> list[Any]:
@@ -73,140 +77,148 @@ def _reduce_object(obj: object) -> list[Any]:
 
 
 def _revive_object(plain: list[Any], reader: Reader) -> Any:
-    cls = find_class(plain[0])
-    if cls is None:
-        return reader.missing(OBJECT, plain, "is not imported")
-    why_not = _why_not_made(cls) if kind_by_type(cls) is OBJECT_KIND else "is no plain class now"
-    if why_not:
-        return reader.missing(OBJECT, plain, why_not)
+    name, values = exactly(plain, list)
+    cls = find_class(name)
+    if cls is None or kind_by_type(cls) is not OBJECT_KIND:
+        return reader.missing(OBJECT, plain, _why_missing(cls))
     obj = object.__new__(cls)
-    set_attributes(obj, plain[1])
+    set_attributes(obj, values)
     return obj
 
 
+def _is_plain_flag(cls: type) -> bool:
+    """Whether any combination of its members can be made without running the user's code."""
+    return (
+        issubclass(cls, enum.Flag)
+        and class_attribute(cls, "_missing_") is vars(enum.Flag)["_missing_"]
+        and type(cls) is type(enum.Flag)
+    )
+
+
 def _reduce_enum(member: enum.Enum) -> list[Any]:
-    name = class_name(type(member))
-    if isinstance(member, enum.Flag) and member.name not in type(member).__members__:
-        return [name, member.value]
-    return [name, member.name]
+    cls = type(member)
+    if not isinstance(member, enum.Flag) or member.name in cls.__members__:
+        return [class_name(cls), member.name]
+    if not _is_plain_flag(cls):
+        raise Unkeepable("cannot be checkpointed: it has its own _missing_; register_type(...) it")
+    return [class_name(cls), int(member.value)]
 
 
 def _revive_enum(plain: list[Any], reader: Reader) -> Any:
-    cls = find_class(plain[0])
-    if cls is None or not issubclass(cls, enum.Enum):
-        return reader.missing(ENUM, plain, "is not imported")
-    if isinstance(plain[1], str):
-        member = cls._member_map_.get(plain[1])
-        return member if member is not None else reader.missing(
-            ENUM, plain, f"has no member {plain[1]!r} now"
-        )
-    if not issubclass(cls, enum.Flag) or cls._missing_.__func__ is not enum.Flag._missing_.__func__:  # type: ignore[attr-defined]
+    name, member = exactly(plain, list)
+    cls: Any = find_class(name)
+    if cls is None or kind_by_type(cls) is not ENUM_KIND:
+        return reader.missing(ENUM, plain, _why_missing(cls))
+    if type(member) is str:
+        found = class_attribute(cls, "_member_map_").get(member)
+        if found is None:
+            return reader.missing(ENUM, plain, f"has no member {member!r} now")
+        return found
+    if not _is_plain_flag(cls):
         return reader.missing(ENUM, plain, "is no plain Flag now")
-    return cls(plain[1])
-
-
-def _reduce_named_tuple(value: Any) -> list[Any]:
-    return [class_name(type(value)), list(value)]
+    return exactly(cls(exactly(member, int)), cls)
 
 
 def _is_named_tuple(cls: type) -> bool:
-    return issubclass(cls, tuple) and isinstance(getattr(cls, "_fields", None), tuple)
+    return issubclass(cls, tuple) and type(class_attribute(cls, "_fields")) is tuple
+
+
+def _reduce_named_tuple(value: Any) -> list[Any]:
+    extra = attributes(value)
+    return [class_name(type(value)), list(tuple.__iter__(value)), *([extra] if extra else [])]
 
 
 def _revive_named_tuple(plain: list[Any], reader: Reader) -> Any:
-    cls = find_class(plain[0])
-    if cls is None or not _is_named_tuple(cls):
-        return reader.missing(NAMED_TUPLE, plain, "is not imported")
-    if len(cls._fields) != len(plain[1]):  # type: ignore[attr-defined]
+    name, parts, *extra = exactly(plain, list)
+    cls = find_class(name)
+    if cls is None or kind_by_type(cls) is not NAMED_TUPLE_KIND:
+        return reader.missing(NAMED_TUPLE, plain, _why_missing(cls))
+    if len(class_attribute(cls, "_fields")) != len(exactly(parts, list)):
         return reader.missing(NAMED_TUPLE, plain, "has other fields now")
-    return tuple.__new__(cls, plain[1])
+    value = tuple.__new__(cls, parts)
+    for values in extra:
+        set_attributes(value, values)
+    return value
+
+
+def _native_slots(error: BaseException) -> dict[str, Any]:
+    """The fields that the built-in errors keep in C, but for those that are empty."""
+    cls = type(error)
+    values = {
+        name: slot.__get__(error, cls)
+        for name, slot in _slots(cls).items()
+        if _is_native(slot) and slot.__objclass__ is not BaseExceptionGroup
+    }
+    return {
+        name: value for name, value in values.items() if value is not None and value is not False
+    }
 
 
 def _reduce_exception(error: BaseException) -> list[Any]:
-    return [class_name(type(error)), attributes(error), list(error.args)]
+    args: Any = list(error.args)
+    plain = [class_name(type(error)), {**_native_slots(error), **attributes(error)}, args]
+    if isinstance(error, BaseExceptionGroup):
+        plain += [error.message, list(error.exceptions)]
+        if args == [error.message, plain[4]]:
+            plain[2] = None  # or nested groups would be kept twice at every level
+    return plain
+
+
+def _native_base(cls: type) -> type[BaseException]:
+    return next(base for base in cls.__mro__ if not base.__flags__ & _HEAP_TYPE)
 
 
 def _revive_exception(plain: list[Any], reader: Reader) -> Any:
-    cls = find_class(plain[0])
-    if cls is None or not issubclass(cls, BaseException):
-        return reader.missing(EXCEPTION, plain, "is not imported")
-    if hasattr(cls, "__del__"):
-        return reader.missing(EXCEPTION, plain, "has a __del__ method, which data must not trigger")
-    # The C constructors of the built-in errors (OSError's errno…) read their arguments in __new__.
-    base = next(b for b in cls.__mro__ if b.__module__ == "builtins")
-    error = base.__new__(cls, *plain[2])
-    error.args = tuple(plain[2])  # type: ignore[attr-defined]
-    set_attributes(error, plain[1])
+    name, values, args, *group = exactly(plain, list)
+    cls: Any = find_class(name)
+    if cls is None or kind_by_type(cls) is not EXCEPTION_KIND:
+        return reader.missing(EXCEPTION, plain, _why_missing(cls))
+    if issubclass(cls, BaseExceptionGroup):
+        message, errors = group
+        error: Any = BaseExceptionGroup.__new__(cls, exactly(message, str), exactly(errors, list))
+    else:
+        error = _native_base(cls).__new__(cls)
+    if args is not None:
+        BaseException.args.__set__(error, tuple(exactly(args, list)))  # type: ignore[attr-defined]
+    set_attributes(error, values)
+    if issubclass(cls, UnicodeError):
+        _check_unicode_error(error)
     return error
 
 
-_bases: dict[str, type] = {
-    cls.__name__: cls
-    for cls in (str, int, float, bytes, list, dict, tuple, set, frozenset, deque)
-}
-_bases |= {"datetime": dt.datetime, "Decimal": Decimal}
-
-
-def _base_of(cls: type) -> type | None:
-    return next((base for base in cls.__mro__ if _bases.get(base.__name__) is base), None)
+def _check_unicode_error(error: Any) -> None:
+    """Python would read past the end of the text to show an error that points beyond it."""
+    slots = _slots(type(error))
+    if "object" in slots:
+        text, start, end = (slots[name].__get__(error) for name in ("object", "start", "end"))
+        expected = bytes if isinstance(error, UnicodeDecodeError) else str
+        if text is not None and not 0 <= start <= end <= len(exactly(text, expected)):
+            raise ValueError("it points outside its text")
 
 
 def _reduce_subclass(value: Any) -> list[Any]:
     cls = type(value)
-    base: Any = _base_of(cls)
-    if base is dt.datetime:
-        plain: Any = basics.datetime_fields(value)
-    elif base is Decimal:
-        plain = str(value)
-    elif base is dict:
-        plain = basics._pairs(value)
-    elif base is deque:
-        plain = [value.maxlen, list(value)]
-    elif base is int:
-        plain = int.__add__(value, 0)
-    elif base is float:
-        plain = float.__add__(value, -0.0)
-    elif base is str:
-        plain = str.__str__(value)
-    elif base is bytes:
-        plain = bytes.__getitem__(value, slice(None))
-    else:
-        plain = list(base.__iter__(value))
-    return [class_name(cls), plain, base.__name__, attributes(value)]
+    base = base_of(cls)
+    assert base is not None
+    return [class_name(cls), base.reduce(value), base.name, attributes(value)]
 
 
 def _revive_subclass(plain: list[Any], reader: Reader) -> Any:
-    name, main, base_name, attrs = plain
-    cls: Any = find_class(name)
-    base: Any = _bases[base_name]
-    if cls is None or kind_by_type(cls) is not SUBCLASS_KIND or not issubclass(cls, base):
-        return reader.missing(SUBCLASS, plain, "is not imported")
-    if hasattr(cls, "__del__"):
-        return reader.missing(SUBCLASS, plain, "has a __del__ method, which data must not trigger")
-    if base is dt.datetime:
-        value: Any = basics.make_datetime(cls, main)
-    elif base is dict:
-        value = dict.__new__(cls)
-        dict.update(value, zip(main[::2], main[1::2], strict=True))
-    elif base is list:
-        value = list.__new__(cls)
-        list.extend(value, main)
-    elif base is set:
-        value = set.__new__(cls)
-        set.update(value, main)
-    elif base is deque:
-        value = deque.__new__(cls)
-        deque.__init__(value, main[1], main[0])
-    else:
-        value = base.__new__(cls, main)
-    set_attributes(value, attrs)
+    name, main, base_name, values = exactly(plain, list)
+    cls = find_class(name)
+    base = base_by_name[exactly(base_name, str)]
+    if cls is None or kind_by_type(cls) is not SUBCLASS_KIND or base_of(cls) is not base:
+        return reader.missing(SUBCLASS, plain, _why_missing(cls))
+    value = base.revive(cls, main)
+    set_attributes(value, values)
     return value
 
 
 def _reduce_class(cls: type) -> list[Any]:
-    if "<locals>" in cls.__qualname__:
-        raise Unkeepable("a class made inside a function cannot be checkpointed as a value")
-    return [class_name(cls), None]
+    name = class_name(cls)
+    if not is_listed(cls, name):
+        raise Unkeepable("cannot be checkpointed as a value: no module has the class by its name")
+    return [name, None]
 
 
 def _revive_class(plain: list[Any], reader: Reader) -> Any:
@@ -215,62 +227,90 @@ def _revive_class(plain: list[Any], reader: Reader) -> Any:
 
 
 _PYDANTIC_PARTS = ("__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
-_PYDANTIC_V1_PARTS = ("__fields_set__",)
-
-
-def _model_parts(obj: Any, parts: tuple[str, ...]) -> list[Any]:
-    return [class_name(type(obj)), dict(obj.__dict__), *(getattr(obj, part) for part in parts)]
 
 
 def _reduce_pydantic(obj: Any) -> list[Any]:
-    plain = _model_parts(obj, _PYDANTIC_PARTS)
-    if type(obj).__private_attributes__ and plain[-1]:
+    private = obj.__pydantic_private__
+    if private:
         undefined = sys.modules["pydantic_core"].PydanticUndefined
-        plain[-1] = {k: v for k, v in plain[-1].items() if v is not undefined}
-    return plain
+        private = {k: v for k, v in private.items() if v is not undefined}
+    chosen = sorted(obj.__pydantic_fields_set__)
+    return [class_name(type(obj)), obj.__dict__, chosen, obj.__pydantic_extra__, private]
+
+
+def _revive_pydantic(plain: list[Any], reader: Reader) -> Any:
+    name, values, chosen, extra, private = exactly(plain, list)
+    cls = find_class(name)
+    if cls is None or kind_by_type(cls) is not PYDANTIC_KIND:
+        return reader.missing(PYDANTIC, plain, _why_missing(cls))
+    obj = object.__new__(cls)
+    object.__setattr__(obj, "__dict__", exactly(values, dict))
+    parts = (
+        set(all_exactly(chosen, str)),
+        exactly(extra, dict, type(None)),
+        exactly(private, dict, type(None)),
+    )
+    for part, value in zip(_PYDANTIC_PARTS, parts, strict=True):
+        object.__setattr__(obj, part, value)
+    return obj
 
 
 def _reduce_pydantic_v1(obj: Any) -> list[Any]:
     private = {
-        name: getattr(obj, name)
-        for name in type(obj).__private_attributes__
-        if hasattr(obj, name)
+        name: getattr(obj, name) for name in type(obj).__private_attributes__ if hasattr(obj, name)
     }
-    return [*_model_parts(obj, _PYDANTIC_V1_PARTS), private]
+    return [class_name(type(obj)), obj.__dict__, sorted(obj.__fields_set__), private]
 
 
-def _revive_model(code: int, parts: tuple[str, ...]) -> Any:
-    def revive(plain: list[Any], reader: Reader) -> Any:
-        cls = find_class(plain[0])
-        if cls is None or getattr(kind_by_type(cls), "code", None) != code:
-            return reader.missing(code, plain, "is not imported")
-        obj = object.__new__(cls)
-        object.__setattr__(obj, "__dict__", plain[1])
-        for part, value in zip(parts, plain[2:], strict=False):
-            object.__setattr__(obj, part, value)
-        if code == PYDANTIC_V1:
-            for name, value in plain[3].items():
-                object.__setattr__(obj, name, value)
-        return obj
+def _revive_pydantic_v1(plain: list[Any], reader: Reader) -> Any:
+    name, values, chosen, private = exactly(plain, list)
+    cls = find_class(name)
+    if cls is None or kind_by_type(cls) is not PYDANTIC_V1_KIND:
+        return reader.missing(PYDANTIC_V1, plain, _why_missing(cls))
+    obj = object.__new__(cls)
+    object.__setattr__(obj, "__dict__", exactly(values, dict))
+    object.__setattr__(obj, "__fields_set__", set(all_exactly(chosen, str)))
+    slots = _slots(cls)
+    for attribute, value in exactly(private, dict).items():
+        slots[attribute].__set__(obj, value)
+    return obj
 
-    return revive
+
+def _is_struct(cls: type) -> bool:
+    struct = getattr(sys.modules.get("msgspec"), "Struct", None)
+    return struct is not None and issubclass(cls, struct)
 
 
 def _reduce_struct(obj: Any) -> list[Any]:
     cls = type(obj)
-    if hasattr(cls, "__post_init__"):
-        raise Unkeepable("a Struct with __post_init__ cannot be revived safely; register_type(...) it")
-    return [class_name(cls), {name: getattr(obj, name) for name in cls.__struct_fields__}]
+    if class_attribute(cls, "__post_init__") is not None:
+        raise Unkeepable(
+            "a Struct with __post_init__ cannot be revived safely; register_type(...) it"
+        )
+    values = attributes(obj)
+    names = cls.__struct_fields__
+    if not values.keys() >= set(names):
+        raise Unkeepable("a Struct with fields deleted cannot be checkpointed; exclude it")
+    extra = {name: value for name, value in values.items() if name not in names}
+    return [class_name(cls), {name: values[name] for name in names}, *([extra] if extra else [])]
 
 
 def _revive_struct(plain: list[Any], reader: Reader) -> Any:
-    cls = find_class(plain[0])
-    if cls is None or not hasattr(cls, "__struct_fields__") or hasattr(cls, "__post_init__"):
-        return reader.missing(STRUCT, plain, "is not imported")
-    if set(cls.__struct_fields__) != set(plain[1]):
+    name, values, *extra = exactly(plain, list)
+    cls: Any = find_class(name)
+    if cls is None or kind_by_type(cls) is not STRUCT_KIND:
+        return reader.missing(STRUCT, plain, _why_missing(cls))
+    if type(cls) is not type(sys.modules["msgspec"].Struct):
+        return reader.missing(STRUCT, plain, "has a metaclass, which data must not call")
+    if class_attribute(cls, "__post_init__") is not None:
+        return reader.missing(STRUCT, plain, "has a __post_init__, which data must not call")
+    if set(cls.__struct_fields__) != set(exactly(values, dict)):
         return reader.missing(STRUCT, plain, "has other fields now")
     # A Struct cannot be made empty; without __post_init__ its constructor is msgspec's own C code.
-    return cls(**plain[1])
+    obj = cls(**values)
+    for others in extra:
+        set_attributes(obj, others)
+    return obj
 
 
 OBJECT_KIND = add(Kind(OBJECT, "object", _reduce_object, _revive_object))
@@ -279,38 +319,76 @@ NAMED_TUPLE_KIND = add(Kind(NAMED_TUPLE, "namedtuple", _reduce_named_tuple, _rev
 EXCEPTION_KIND = add(Kind(EXCEPTION, "exception", _reduce_exception, _revive_exception))
 SUBCLASS_KIND = add(Kind(SUBCLASS, "subclass", _reduce_subclass, _revive_subclass))
 CLASS_KIND = add(Kind(CLASS, "class", _reduce_class, _revive_class), type)
-PYDANTIC_KIND = add(
-    Kind(PYDANTIC, "pydantic", _reduce_pydantic, _revive_model(PYDANTIC, _PYDANTIC_PARTS))
-)
-PYDANTIC_V1_KIND = add(
-    Kind(
-        PYDANTIC_V1, "pydantic.v1", _reduce_pydantic_v1, _revive_model(PYDANTIC_V1, _PYDANTIC_V1_PARTS)
-    )
-)
+PYDANTIC_KIND = add(Kind(PYDANTIC, "pydantic", _reduce_pydantic, _revive_pydantic))
+PYDANTIC_V1_KIND = add(Kind(PYDANTIC_V1, "pydantic.v1", _reduce_pydantic_v1, _revive_pydantic_v1))
 STRUCT_KIND = add(Kind(STRUCT, "msgspec", _reduce_struct, _revive_struct))
 
 
 def kind_by_type(cls: type) -> Kind | None:
     """The kind of a class of the user's, by what the class is; None where it cannot be kept."""
+    if cls not in _kinds:
+        _kinds[cls] = _classify(cls)
+    return _kinds[cls]
+
+
+def _classify(cls: type) -> Kind | None:
     if issubclass(cls, type):
         return CLASS_KIND
     if issubclass(cls, enum.Enum):
         return ENUM_KIND
-    if hasattr(cls, "__pydantic_fields__") or hasattr(cls, "__pydantic_core_schema__"):
-        return PYDANTIC_KIND if hasattr(cls, "model_fields") else OBJECT_KIND
-    if hasattr(cls, "__fields_set__") and hasattr(cls, "__private_attributes__"):
+    if class_attribute(cls, "__del__") is not None:
+        return None
+    if _has(cls, "__pydantic_fields__") or _has(cls, "__pydantic_core_schema__"):
+        return PYDANTIC_KIND if _has(cls, "model_fields") else _if_made(OBJECT_KIND, object, cls)
+    if _has(cls, "__fields_set__") and _has(cls, "__private_attributes__"):
         return PYDANTIC_V1_KIND
-    if hasattr(cls, "__struct_fields__"):
+    if _is_struct(cls):
         return STRUCT_KIND
     if cls.__module__ == "zoneinfo" and cls.__name__ == "ZoneInfo":
         return basics.ZONE_INFO
+    if issubclass(cls, BaseExceptionGroup):
+        return _if_made(EXCEPTION_KIND, BaseExceptionGroup, cls, "", [Exception()])
     if issubclass(cls, BaseException):
-        return EXCEPTION_KIND
+        return _if_made(EXCEPTION_KIND, _native_base(cls), cls)
     if _is_named_tuple(cls):
-        return NAMED_TUPLE_KIND
-    if _base_of(cls) is not None:
-        return SUBCLASS_KIND
-    return OBJECT_KIND if _why_not_made(cls) is None else None
+        return _if_made(NAMED_TUPLE_KIND, tuple, cls)
+    base = base_of(cls)
+    if base is not None:
+        return _if_made(SUBCLASS_KIND, base.cls, cls, *base.smallest)
+    return _if_made(OBJECT_KIND, object, cls)
 
 
-add_matcher(kind_by_type)
+def _has(cls: type, name: str) -> bool:
+    return class_attribute(cls, name) is not None
+
+
+def _if_made(kind: Kind, base: Any, cls: type, *arguments: Any) -> Kind | None:
+    """The kind, unless the class keeps state outside Python, which ``__new__`` cannot make."""
+    if not isinstance(class_attribute(cls, "__dict__"), (types.GetSetDescriptorType, type(None))):
+        return None
+    try:
+        base.__new__(cls, *arguments)
+    except TypeError:
+        return None
+    return kind
+
+
+def _why_missing(cls: type | None) -> str:
+    if cls is None:
+        return "is not imported"
+    if class_attribute(cls, "__del__") is not None:
+        return "has a __del__ method, which data must not trigger"
+    return "is a class of another kind now"
+
+
+def _match(cls: type) -> Kind | None:
+    kind = kind_by_type(cls)
+    if kind is None and type(class_attribute(cls, "__del__")) is types.FunctionType:
+        raise Unkeepable(
+            "cannot be checkpointed: it has a __del__ method, which a restore must not trigger; "
+            "exclude it or register_type(...)"
+        )
+    return kind
+
+
+add_matcher(_match)

@@ -41,6 +41,8 @@ class Page:
     """It ends at one; if not, it was cut for its size or belongs to the open tail."""
     closed: bool = True
     """It does not belong to the open tail."""
+    no_bytes: bool = False
+    """It is known to hold no bytes, so what packs to the same bytes is the same."""
 
 
 class Sequence(Protocol):
@@ -49,10 +51,19 @@ class Sequence(Protocol):
     def __len__(self) -> int: ...
 
     def element(self, at: int) -> tuple[bytes, bytes, int]:
-        """The element there: its bytes, the bytes its boundary hangs on, the next position."""
+        """The element there: its bytes, the bytes its boundary hangs on, the next position.
+
+        A last element that more content could lengthen hangs on nothing (``b""``).
+        """
 
     def span(self, at: int, count: int) -> bytes:
-        """The bytes of that many positions, all of their content included."""
+        """The bytes of that many positions, all of their content included.
+
+        Where bytes and bytearrays may be mistaken for each other, ``exact_span`` tells them apart.
+        """
+
+    def exact_span(self, at: int, count: int) -> tuple[bytes, bool]:
+        """The same without mistake, and whether there are any bytes in it."""
 
     def emit(self, at: int, parts: list[bytes], count: int) -> Page:
         """Make a page of these elements."""
@@ -140,8 +151,13 @@ class _Cutter:
             return False
         if at + page.count <= self.trusted:
             return True
-        span = self.sequence.span(at, page.count)
-        return page.fingerprint == fingerprint(span, self.seed)
+        if page.fingerprint != fingerprint(self.sequence.span(at, page.count), self.seed):
+            return False
+        if not page.no_bytes:
+            span, has_bytes = self.sequence.exact_span(at, page.count)
+            page.no_bytes = not has_bytes
+            return page.fingerprint == fingerprint(span, self.seed)
+        return True
 
     def _cut_run(self, at: int, fresh: bool) -> tuple[int, bool]:
         """Cut one page from here, or the tail; returns where it ends and whether at a boundary."""
@@ -152,8 +168,8 @@ class _Cutter:
             ends.append(at)
             parts.append(data)
             size += len(data)
-            natural = xxh3_64_intdigest(key) < len(data) * _BOUNDARY
-            if natural or size >= MAX_PAGE:
+            natural = bool(key) and xxh3_64_intdigest(key) < len(data) * _BOUNDARY
+            if natural or (key and size >= MAX_PAGE):
                 page = self.sequence.emit(start, parts, at - start)
                 page.fresh, page.natural = fresh, natural
                 self.pages.append(page)

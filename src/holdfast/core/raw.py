@@ -17,8 +17,11 @@ class Raw(dict[str, Any]):
         self.type_name: str
         self.type_name, main, *self._rest = plain
         self._code = code
-        self._named = isinstance(main, dict)
+        self._named = type(main) is dict
         super().__init__(main if self._named else {"value": main})
+
+    # By identity, so that it can stand for a key or an element of a set.
+    __hash__ = object.__hash__  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return f"Raw({self.type_name}, {dict.__repr__(self)})"

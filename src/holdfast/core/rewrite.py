@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import ormsgpack
 
-from holdfast.core import basics
+from holdfast.core import basics, objects
 from holdfast.core.kinds import Unkeepable
 from holdfast.errors import SerializationError
 
@@ -29,7 +29,10 @@ def child_path(path: str, key: object) -> str:
 
 
 def _short(key: object) -> str:
-    text = repr(key)
+    try:
+        text = repr(key)
+    except Exception:
+        text = object.__repr__(key)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
@@ -48,7 +51,7 @@ class _Rewriter:
         self.kinds = 0
 
     def walk(self, value: Any, path: str) -> Any:
-        from holdfast.core.codec import MAX_NESTING, Ready
+        from holdfast.core.codec import Ready
 
         cls = type(value)
         if cls in _as_they_are:
@@ -58,66 +61,119 @@ class _Rewriter:
         if cls is str:
             return value if _is_utf8(value) else Ready(*self.packer.reduce(value))
         if id(value) in self.open:
+            first = self.open[id(value)]
             raise SerializationError(
-                path, f"is a circular reference to {self.open[id(value)]}; break the cycle or exclude it"
+                path, f"is a circular reference to {first}; break the cycle or exclude it"
             )
-        if len(self.open) >= MAX_DEPTH or self.kinds >= MAX_NESTING:
-            raise SerializationError(
-                f"{path[:80]}…", f"is nested too deep to be checkpointed (over {MAX_DEPTH} levels)"
-            )
+        if len(self.open) >= MAX_DEPTH:
+            raise _too_deep(path, f"over {MAX_DEPTH} levels")
         self.open[id(value)] = path
         try:
             if cls is list:
-                return [self.walk(part, f"{path}[{i}]") for i, part in enumerate(value)]
+                return self._list(value, path)
             if cls is dict:
                 return self._dict(value, path)
             return self._object(value, path)
         finally:
             del self.open[id(value)]
 
+    def _list(self, value: list[Any], path: str) -> list[Any]:
+        return [self.walk(part, f"{path}[{i}]") for i, part in enumerate(value)]
+
     def _dict(self, value: dict[Any, Any], path: str) -> Any:
         from holdfast.core.codec import Ready
 
         if all(type(key) is str and _is_utf8(key) for key in value):
             return {key: self.walk(part, child_path(path, key)) for key, part in value.items()}
-        pairs = []
-        for key, part in value.items():
-            pairs.append(self.walk(key, f"{path}<key {_short(key)}>"))
-            pairs.append(self.walk(part, child_path(path, key)))
+        self._enter_kind(path)
+        pairs = self._pairs(basics.pairs(value), path)
+        self.kinds -= 1
         return Ready(basics.PAIRS, pairs)
+
+    def _pairs(self, pairs: list[Any], path: str) -> list[Any]:
+        walked = []
+        for key, part in zip(pairs[::2], pairs[1::2], strict=True):
+            walked.append(self.walk(key, f"{path}<key {_short(key)}>"))
+            walked.append(self.walk(part, child_path(path, key)))
+        return walked
+
+    def _enter_kind(self, path: str) -> None:
+        from holdfast.core.codec import MAX_NESTING
+
+        if self.kinds >= MAX_NESTING:
+            raise _too_deep(path, f"over {MAX_NESTING} objects within each other")
+        self.kinds += 1
 
     def _object(self, value: Any, path: str) -> Any:
         from holdfast.core.codec import Ready
 
+        self._enter_kind(path)
+        code, plain = self._reduced(value, path)
+        plain = self._plain(code, plain, path)
+        self.kinds -= 1
+        return Ready(code, plain)
+
+    def _reduced(self, value: Any, path: str) -> tuple[int, Any]:
         cls = type(value)
+        if cls is set or cls is frozenset:  # put in order later, when the elements' bytes exist
+            return basics.SET if cls is set else basics.FROZENSET, list(value)
+        name = (
+            cls.__name__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
+        )
         try:
-            code, plain = self.packer.reduce(value)
+            return self.packer.reduce(value)
         except Unkeepable as why:
-            name = f"{cls.__module__}.{cls.__qualname__}" if cls.__module__ != "builtins" else cls.__name__
             reason = str(why)
+            between = " " if reason.startswith("cannot") else ": "
+            raise SerializationError(path, f"{name}{between}{reason}") from why
+        except RecursionError:
+            raise
+        except Exception as error:
             raise SerializationError(
-                path, f"{name} {reason}" if reason.startswith("cannot") else f"{name}: {reason}"
-            ) from why
-        self.kinds += 1
-        try:
-            if cls is set or cls is frozenset:
-                # Elements are put in order by their bytes, which for odd ones only now exist.
-                parts = [self.walk(part, f"{path}{{{_short(part)}}}") for part in plain]
-                return Ready(code, sorted(parts, key=self.packer.pack))
-            return Ready(code, self._plain(code, plain, path))
-        finally:
-            self.kinds -= 1
+                path, f"{name} could not be read ({error!r}); exclude it or register_type(...)"
+            ) from error
 
     def _plain(self, code: int, plain: Any, path: str) -> Any:
         """Walk a kind's plain data so that paths read as the user's attributes and elements."""
-        if type(plain) is bytes:
-            return plain
-        if type(plain) is list:
-            return [
-                self.walk(part, path if isinstance(part, (dict, list)) else f"{path}[{i}]")
-                for i, part in enumerate(plain)
-            ]
-        return self.walk(plain, path)
+        if type(plain) is not list:
+            return self.walk(plain, path)
+        if code == basics.TUPLE:
+            return self._list(plain, path)
+        if code in (basics.SET, basics.FROZENSET):
+            return self._elements(plain, path)
+        if code == basics.PAIRS:
+            return self._pairs(plain, path)
+        if code == objects.EXCEPTION:
+            name, attributes, args, *group = plain
+            where = (path, path, f"{path}.args", path, f"{path}.exceptions")
+            return [self.walk(*part) for part in zip((name, attributes, args, *group), where)]
+        if code == objects.SUBCLASS:
+            name, main, base, attributes = plain
+            return [name, self._contents(base, main, path), base, self.walk(attributes, path)]
+        return [
+            self.walk(part, path if isinstance(part, (dict, list)) else f"{path}[{i}]")
+            for i, part in enumerate(plain)
+        ]
+
+    def _contents(self, base: str, main: Any, path: str) -> Any:
+        """What a subclass of a built-in type holds as that type."""
+        if base in ("dict", "OrderedDict"):
+            return self._pairs(main, path)
+        if base == "defaultdict":
+            return [main[0], self._pairs(main[1], path)]
+        if base in ("set", "frozenset"):
+            return self._elements(main, path)
+        if base == "deque":
+            return [main[0], self._list(main[1], path)]
+        return self.walk(main, path)
+
+    def _elements(self, plain: list[Any], path: str) -> list[Any]:
+        walked = [self.walk(part, f"{path}{{{_short(part)}}}") for part in plain]
+        return sorted(walked, key=self.packer.pack)
+
+
+def _too_deep(path: str, how: str) -> SerializationError:
+    return SerializationError(f"{path[:80]}…", f"is nested too deep to be checkpointed ({how})")
 
 
 def _is_utf8(text: str) -> bool:

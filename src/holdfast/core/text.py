@@ -11,23 +11,19 @@ import base64
 import json
 import math
 import struct
-from collections.abc import Callable
 from typing import Any, NoReturn
 
 from holdfast.core import basics
 from holdfast.core.chunks import Encoded, encode
-from holdfast.core.codec import BYTES_KINDS, PICKLE, OnUnknown, Packer, Ready, Unpacker
+from holdfast.core.codec import OnUnknown, Packer
 from holdfast.core.format import PAGED_BYTES, PAGED_DICT, PAGED_STR, REF_LEAF, REF_NODE
-from holdfast.core.kinds import REGISTERED, Kind, Unkeepable, by_code, by_name
-from holdfast.core.rewrite import child_path, rewrite
+from holdfast.core.kinds import Unkeepable, by_code
+from holdfast.core.rewrite import rewrite
 from holdfast.core.shallow import Hole, page_entries, shallow
+from holdfast.core.text_reader import MAX_LEVELS, TAG, Reader, UnrevivingReader
 from holdfast.core.tree import DEFAULT_LIMITS, Chunks
 from holdfast.core.views import is_plain_dict
-from holdfast.errors import CheckpointIntegrityError, SerializationError, UnknownTypeError
-
-TAG = "$type"
-MAX_LEVELS = 500
-"""Lists, dicts and objects within each other."""
+from holdfast.errors import CheckpointIntegrityError, SerializationError
 
 # Python refuses decimal numbers of more than 4300 digits, and may be told to from 640 on.
 _DECIMAL_BITS = 2048
@@ -53,7 +49,7 @@ def from_json(data: Any, on_unknown: OnUnknown = "raise", allow_pickle: bool = F
     >>> from_json({"$type": "tuple", "value": [1, 2.5]})
     (1, 2.5)
     """
-    return _Reader(on_unknown, allow_pickle).read(data)
+    return Reader(on_unknown, allow_pickle).read(data)
 
 
 def unrevived(data: Any) -> Any:
@@ -61,7 +57,7 @@ def unrevived(data: Any) -> Any:
 
     No class is looked for and nothing is unpickled.
     """
-    return _Unrevived().read(data)
+    return UnrevivingReader().read(data)
 
 
 def state_to_json(root: bytes, chunks: Chunks) -> Any:
@@ -135,7 +131,7 @@ class _Writer:
         if value is None or cls is bool:
             return value
         if cls is int:
-            small = value.bit_length() <= _DECIMAL_BITS
+            small = -(2**63) <= value < 2**64
             return value if small else self._object(value, depth)
         if cls is float:
             return value if math.isfinite(value) else _tagged("float", _special(value))
@@ -159,7 +155,11 @@ class _Writer:
 
     def _object(self, value: Any, depth: int) -> Any:
         code, plain = self.packer.reduce(value)
-        if code == basics.PAIRS:
+        if type(plain) is Hole:
+            plain = self._opened(plain)
+        if code == basics.BIG_INT and len(plain) * 8 <= _DECIMAL_BITS:
+            return int.from_bytes(plain, "little", signed=True)
+        if code == basics.PAIRS and type(plain) is list:
             plain = [plain[i : i + 2] for i in range(0, len(plain), 2)]
         return _tagged(by_code[code].name, self.value(plain, depth + 1))
 
@@ -195,129 +195,6 @@ class _Writer:
         return raw
 
 
-class _Reader(Unpacker):
-    """JSON data to values. The trail says where in the value the reader is."""
-
-    __slots__ = ("trail",)
-
-    def __init__(self, on_unknown: OnUnknown = "raise", allow_pickle: bool = False) -> None:
-        super().__init__(on_unknown, allow_pickle)
-        self.trail: list[Any] = []
-
-    def read(self, data: Any) -> Any:
-        try:
-            return self.value(data)
-        except UnknownTypeError:
-            raise  # it has the path already
-        except SerializationError as error:
-            raise SerializationError(self.path(), error.problem) from error.__cause__
-        except CheckpointIntegrityError as error:
-            raise CheckpointIntegrityError(None, f"{self.path()}: {error.reason}") from None
-        except RecursionError:
-            raise CheckpointIntegrityError(None, "values nest too deep") from None
-
-    def path(self) -> str:
-        path = "$"
-        for step in self.trail:
-            if step is not None:
-                path = f"{path}[{step}]" if type(step) is int else child_path(path, step)
-        return path
-
-    def missing(self, code: int, plain: Any, why: str) -> Any:
-        if self.on_unknown == "raw":
-            return super().missing(code, plain, why)
-        raise UnknownTypeError(self.path(), str(plain[0]), why)
-
-    def made(self, kind: Kind, plain: Any) -> Any:
-        """The value of a kind and its plain data."""
-        try:
-            return self._checked(kind, plain)
-        except (ImportError, MemoryError, OSError) as error:
-            if kind.code in (REGISTERED, PICKLE):
-                raise  # from code the user chose to run
-            raise _Malformed(f"{kind.name} does not fit its data ({error})") from None
-
-    def value(self, data: Any, named: bool = False) -> Any:
-        """A value; in a ``named`` list (class name, main part, ...) positions are no steps."""
-        cls = type(data)
-        if cls is str or data is None or cls is int or cls is bool:
-            return data
-        if cls is float:
-            if not math.isfinite(data):
-                raise _Malformed("a number out of range")
-            return data
-        if len(self.trail) > MAX_LEVELS:
-            raise _Malformed("values nest too deep")
-        if cls is list:
-            parts = []
-            self.trail.append(None)
-            for at, part in enumerate(data):
-                self.trail[-1] = None if named else at
-                parts.append(self.value(part))
-            self.trail.pop()
-            return parts
-        if cls is not dict:
-            raise _Malformed(f"{cls.__name__} is no JSON")
-        return self._tagged(data) if TAG in data else self._items(data)
-
-    def _items(self, data: dict[Any, Any]) -> dict[str, Any]:
-        items = {}
-        self.trail.append(None)
-        for key, part in data.items():
-            if type(key) is not str:
-                raise _Malformed("a key that is no string")
-            self.trail[-1] = key
-            items[key] = self.value(part)
-        self.trail.pop()
-        return items
-
-    def _tagged(self, data: dict[str, Any]) -> Any:
-        name, plain = data[TAG], data.get("value")
-        if type(name) is not str or data.keys() != {TAG, "value"}:
-            raise _Malformed(f'"{TAG}" beside other keys than "value"')
-        if name in _own:
-            return _own_value(name, plain)
-        if name == "escaped":
-            if type(plain) is not dict:
-                raise _Malformed("an escaped dict that is none")
-            return self._items(plain)
-        kind = by_name.get(name)
-        if kind is None:
-            raise _Malformed(f"unknown kind of value {name[:60]!r}")
-        if kind.code == basics.PAIRS:
-            return self.made(kind, self._pairs(plain))
-        self.trail.append(None)
-        plain = self.value(plain, named=kind.code >= REGISTERED)
-        self.trail.pop()
-        return self.made(kind, plain)
-
-    def _pairs(self, data: Any) -> list[Any]:
-        if type(data) is not list:
-            raise _Malformed("a dict that is no list of pairs")
-        flat = []
-        for pair in self.value(data):
-            if type(pair) is not list or len(pair) != 2:
-                raise _Malformed("a dict that is no list of pairs")
-            flat += pair
-        return flat
-
-
-class _Unrevived(_Reader):
-    """JSON data to what the packed form is made of."""
-
-    __slots__ = ()
-
-    def made(self, kind: Kind, plain: Any) -> Any:
-        if kind.code in BYTES_KINDS and type(plain) is not bytes:
-            raise _Malformed(f"{kind.name} does not fit its data")
-        return Ready(kind.code, plain)
-
-
-class _Malformed(CheckpointIntegrityError):
-    def __init__(self, reason: str) -> None:
-        super().__init__(None, reason)
-
-
 def _is_utf8(text: str) -> bool:
     try:
         text.encode()
@@ -340,26 +217,3 @@ def _special(value: float) -> str:
     bits = struct.pack(">d", value)
     # There are many nans; one that is not the usual one is given by its bits.
     return bits.hex() if math.isnan(value) and bits != _NAN else str(value)
-
-
-def _make_float(text: str) -> float:
-    if text in ("nan", "inf", "-inf"):
-        return float(text)
-    (value,) = struct.unpack(">d", bytes.fromhex(text))
-    return float(value)
-
-
-_own: dict[str, Callable[[str], Any]] = {
-    "bytes": lambda text: base64.b64decode(text, validate=True),
-    "utf8": str.encode,
-    "float": _make_float,
-}
-
-
-def _own_value(name: str, plain: Any) -> Any:
-    if type(plain) is not str:
-        raise _Malformed(f"{name} does not fit its data")
-    try:
-        return _own[name](plain)
-    except (ValueError, struct.error) as error:
-        raise _Malformed(f"{name} does not fit its data ({error})") from None

@@ -7,16 +7,18 @@ from typing import Any, Protocol
 
 from xxhash import xxh3_64_intdigest
 
+from holdfast.core.codec import Packer
 from holdfast.core.format import (
     ELEMENT_SPLIT,
     PAGED_DICT,
     PAGED_LIST,
     RECORD_KEYS,
     RECORD_SPLIT,
+    WHOLE,
     array_header,
     map_header,
 )
-from holdfast.core.pages import PAGE, Page, fingerprint
+from holdfast.core.pages import Page, fingerprint
 
 _BLOB_ELEMENT = 256
 _BLOB_ELEMENT_MAX = 4096
@@ -44,13 +46,19 @@ class Encoder(Protocol):
     """What a view asks of the encoder."""
 
     seed: int
+    packer: Packer
 
     def pack(self, value: Any) -> bytes: ...
 
     def emit(self, raw: bytes) -> bytes: ...
 
     def shrink(
-        self, value: Any, layout: Layout | None, limit: int, path: tuple[str, ...]
+        self,
+        value: Any,
+        layout: Layout | None,
+        limit: int,
+        path: tuple[str, ...],
+        packed: bytes = b"",
     ) -> Shrunk: ...
 
 
@@ -106,7 +114,7 @@ class Elements:
         if layout is None:
             data = self.encoder.pack(value)
         if layout is not None or len(data) > self.limit:
-            small = self.encoder.shrink(value, layout, self.limit, self.path_at(at))
+            small = self.encoder.shrink(value, layout, self.limit, self.path_at(at), data)
             data = small.data
             if small.has_refs:
                 self.children[self.key_at(at)] = small.layout or Layout()
@@ -118,8 +126,17 @@ class Elements:
         data = self.shrunk(at)
         return data, data, at + 1
 
+    def plain(self, at: int, count: int) -> Any:
+        """That many positions as a value of their own."""
+        return self.parts[at : at + count]
+
     def span(self, at: int, count: int) -> bytes:
-        return self.encoder.pack(self.parts[at : at + count])
+        return self.encoder.packer.pack_trusting(self.plain(at, count))
+
+    def exact_span(self, at: int, count: int) -> tuple[bytes, bool]:
+        packer = self.encoder.packer
+        packer.saw_bytes = False
+        return packer.pack(self.plain(at, count)), packer.saw_bytes
 
     def emit(self, at: int, parts: list[bytes], count: int) -> Page:
         raw = self.header(count) + b"".join(parts)
@@ -142,11 +159,12 @@ class Elements:
             data = self.element(at)[0]
             parts.append(data)
             size += len(data)
-            if size > PAGE:
+            if size > WHOLE:
                 return None
+        header = self.header(len(self))
         return Shrunk(
-            self.header(len(self)) + b"".join(parts),
-            len(self.header(len(self))) + size + sum(self._outside.values()),
+            header + b"".join(parts),
+            len(header) + size + sum(self._outside.values()),
             Layout(children=self.children) if self.children else None,
             bool(self._outside),
         )
@@ -159,7 +177,7 @@ class Elements:
             return 0
         chosen = len(self) % len(closed)
         at = sum(page.count for page in closed[:chosen])
-        span = self.span(at, closed[chosen].count)
+        span, _ = self.exact_span(at, closed[chosen].count)
         same = fingerprint(span, self.encoder.seed) == closed[chosen].fingerprint
         return count if same else 0
 
@@ -190,8 +208,8 @@ class Items(Elements):
         key = self.encoder.pack(self.parts[at][0])
         return key + self.shrunk(at), key, at + 1
 
-    def span(self, at: int, count: int) -> bytes:
-        return self.encoder.pack(dict(self.parts[at : at + count]))
+    def plain(self, at: int, count: int) -> Any:
+        return dict(self.parts[at : at + count])
 
 
 class Blob:
@@ -206,12 +224,17 @@ class Blob:
 
     def element(self, at: int) -> tuple[bytes, bytes, int]:
         end = self.data.find(b"\n", at + _BLOB_ELEMENT, at + _BLOB_ELEMENT_MAX) + 1
-        end = end or min(at + _BLOB_ELEMENT_MAX, len(self.data))
-        part = self.data[at:end]
-        return part, part, end
+        if end or at + _BLOB_ELEMENT_MAX <= len(self.data):
+            end = end or at + _BLOB_ELEMENT_MAX
+            part = self.data[at:end]
+            return part, part, end
+        return self.data[at:], b"", len(self.data)
 
     def span(self, at: int, count: int) -> bytes:
         return self.data[at : at + count]
+
+    def exact_span(self, at: int, count: int) -> tuple[bytes, bool]:
+        return self.span(at, count), False
 
     def emit(self, at: int, parts: list[bytes], count: int) -> Page:
         raw = b"".join(parts)

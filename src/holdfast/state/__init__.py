@@ -1,4 +1,4 @@
-"""PyTorch-style state: ``state_dict`` and ``load_state_dict`` for agents, and a manager to keep them."""
+"""PyTorch-style state: ``state_dict`` and ``load_state_dict``, and a manager to keep it."""
 
 from holdfast.state.checkpointable import Checkpointable
 from holdfast.state.decorator import checkpoint

@@ -12,7 +12,7 @@ from holdfast.state.tags import State, Version
 
 
 class LoadedKeys(NamedTuple):
-    """What did not fit when a state was loaded with ``strict=False``; paths such as "worker.name"."""
+    """What did not fit when a state was loaded, by path: "name", "worker.name"."""
 
     missing_keys: list[str]
     """Attributes the state does not have; they were left as they are."""
@@ -50,7 +50,7 @@ class Checkpointable:
 
     @classmethod
     def _checkpoint_version(cls) -> Version:
-        """The version of this class's state; raise it when fields change, and register_migration."""
+        """The version of this class's state: raised when fields change, with register_migration."""
         return 1
 
     def _checkpoint_fields(self) -> Iterable[str]:

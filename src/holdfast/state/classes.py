@@ -18,7 +18,7 @@ def add(cls: type) -> None:
 
 def find(name: str, near: type, path: str) -> type | None:
     """The class of that name; of several, the one defined nearest to the class that holds it."""
-    found = dict(_known.get(name, {}))
+    found: dict[tuple[str, str], type] = dict(_known.get(name) or {})
     if len(found) > 1:
         scope = f"{near.__qualname__}."
         while scope:

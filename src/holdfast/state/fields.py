@@ -32,20 +32,21 @@ def public_names(obj: object) -> list[str]:
     return [name for name in names if not name.startswith("_") and not is_cache(type(obj), name)]
 
 
-def checked_names(obj: object, names: Iterable[str]) -> list[str]:
+def checked_names(obj: object, names: Iterable[object]) -> list[str]:
     """What ``_checkpoint_fields`` gave, if it is names of attributes."""
     owner = type(obj).__name__
     if isinstance(names, str):
         raise InvalidArgumentError(
             f"{owner}._checkpoint_fields() gives a list of names, not the string {names!r}"
         )
-    found = list(dict.fromkeys(names))
-    for name in found:
-        if not isinstance(name, str) or not name.isidentifier() or is_dunder(name):
+    found: dict[str, None] = {}
+    for name in names:
+        if not is_name(name):
             raise InvalidArgumentError(
                 f"{owner}._checkpoint_fields() gives names of attributes, not {name!r}"
             )
-    return found
+        found[str(name)] = None
+    return list(found)
 
 
 def read(obj: object, names: Iterable[str]) -> dict[str, Any]:
@@ -68,9 +69,10 @@ def declared_names(cls: type) -> set[str]:
     return set(_slots(cls)).union(*annotated)
 
 
-def is_dunder(name: str) -> bool:
-    """Whether a name belongs to Python itself."""
-    return name.startswith("__") and name.endswith("__")
+def is_name(name: object) -> bool:
+    """Whether an attribute can have this name, and it is not one of Python's own."""
+    is_dunder = isinstance(name, str) and name.startswith("__") and name.endswith("__")
+    return isinstance(name, str) and name.isidentifier() and not is_dunder
 
 
 def _on_class(cls: type, name: str) -> object:
@@ -92,7 +94,7 @@ def why_not_set(obj: object, name: str, chosen: bool) -> str | None:
 
     ``chosen`` says that the class itself lists its fields, and so that its setters may run.
     """
-    if not isinstance(name, str) or not name.isidentifier() or is_dunder(name):
+    if not is_name(name):
         return "is no name of a field"
     found = _on_class(type(obj), name)
     if isinstance(found, property):

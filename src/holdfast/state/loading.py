@@ -24,7 +24,16 @@ from holdfast.state.fields import (
 from holdfast.state.migrations import brought_up
 from holdfast.state.mode import mode, packed, unpacked
 from holdfast.state.snapshot import map_parts
-from holdfast.state.tags import CLASS, MARK, VERSION, State, fields_of, is_escaped, is_tagged, ordered
+from holdfast.state.tags import (
+    CLASS,
+    MARK,
+    VERSION,
+    State,
+    fields_of,
+    is_escaped,
+    is_tagged,
+    ordered,
+)
 
 A = TypeVar("A", bound=Checkpointable)
 
@@ -86,9 +95,12 @@ def _only(
     obj: Checkpointable,
 ) -> tuple[Callable[[str], Checkpointable | None], Callable[[str], str]]:
     own = type(obj).__name__
-    return lambda name: obj if name == own else None, lambda name: (
-        f"this is the state of {name}, not of {own}: load it into an object of {name}; if the class "
-        f"was renamed, register_migration({name!r}, …) with a function that sets {CLASS}"
+    return (
+        lambda name: obj if name == own else None,
+        lambda name: (
+            f"this is the state of {name}, not of {own}: load it into an object of {name}; if the "
+            f"class was renamed, register_migration({name!r}, …) with a function that sets {CLASS}"
+        ),
     )
 
 
@@ -132,11 +144,11 @@ class _Loading:
         self, obj: Checkpointable, fields: State, chosen: bool, path: str
     ) -> list[str]:
         """Leave out of the fields what is not to be set; the names to be removed."""
-        expected = checked_names(obj, obj._checkpoint_fields())
+        # What was made without a constructor has no attributes that could be compared or asked.
+        expected = checked_names(obj, obj._checkpoint_fields()) if stored(obj) else []
         prefix = path.removeprefix("$").removeprefix(".")
         dotted = f"{prefix}." if prefix else ""
         missing = [name for name in expected if name not in fields]
-        # What was made without a constructor has no attributes that could be compared.
         unexpected = [name for name in fields if name not in expected] if expected else []
         if unexpected and not chosen:
             declared = declared_names(type(obj))
@@ -167,10 +179,10 @@ class _Loading:
 
     def _revived(self, value: Any, held: Any, owner: type, path: str) -> Any:
         """The value with objects in place of states; what is held there now is loaded in place."""
-        if is_escaped(value):
+        if is_tagged(value):
+            if not is_escaped(value):
+                return self._nested(value, held, owner, path)
             value = value["items"]
-        elif is_tagged(value):
-            return self._nested(value, held, owner, path)
         return map_parts(
             value,
             lambda part, key: self._revived(

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, overload
 
 from holdfast.errors import InvalidArgumentError, SchemaMigrationError
+from holdfast.state.fields import is_name
 from holdfast.state.mode import isolated
 from holdfast.state.tags import CLASS, VERSION, State, Version, ordered
 
@@ -47,9 +48,7 @@ def register_migration(
     >>> writer.drafts
     ['Once']
     """
-    if isinstance(class_name, type):
-        class_name = class_name.__name__
-    if not isinstance(class_name, str) or not class_name:
+    if not is_name(class_name):
         raise InvalidArgumentError(f"class_name is the name of a class, not {class_name!r}")
     step = (class_name, ordered(from_version))
 

@@ -22,7 +22,8 @@ class Mode:
     """Attributes that the state does not have are removed, as a rollback has to."""
 
 
-_mode: ContextVar[Mode] = ContextVar("holdfast_state_mode", default=Mode())
+_PLAIN = Mode()
+_mode: ContextVar[Mode] = ContextVar("holdfast_state_mode", default=_PLAIN)
 
 
 def mode() -> Mode:

@@ -41,11 +41,11 @@ def snapshot(obj: Checkpointable) -> State:
 
 def _refuse_contents(cls: type) -> None:
     kind = kind_by_type(cls)
-    if kind not in (None, OBJECT_KIND, PYDANTIC_KIND, PYDANTIC_V1_KIND):
+    if kind is not None and kind not in (OBJECT_KIND, PYDANTIC_KIND, PYDANTIC_V1_KIND):
         raise SerializationError(
             "$",
-            f"{cls.__name__} is a {kind.name if kind else 'class'} whose contents are no attributes;"
-            " hold them in an attribute instead",
+            f"{cls.__name__} is a {kind.name}, whose contents are no attributes and would be lost; "
+            "hold them in an attribute instead",
         )
 
 
@@ -105,6 +105,8 @@ def map_parts(value: Any, change: Callable[[Any, Any], Any]) -> Any:
     if cls is deque:
         return deque((change(part, at) for at, part in enumerate(value)), value.maxlen)
     if cls is dict or cls is OrderedDict or cls is defaultdict:
-        items = [(key, change(part, key)) for key, part in value.items()]
-        return defaultdict(value.default_factory, items) if cls is defaultdict else cls(items)
+        items = {key: change(part, key) for key, part in value.items()}
+        if cls is defaultdict:
+            return defaultdict(value.default_factory, items)
+        return items if cls is dict else OrderedDict(items)
     return value

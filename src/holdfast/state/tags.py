@@ -10,6 +10,9 @@ CLASS, VERSION = "__class__", "__version__"
 MARK = CLASS.encode()
 """Packed values without these bytes hold no nested state."""
 
+AGENT_ID = "holdfast.state"
+"""The agent of whom every key of a manager is a session."""
+
 State = dict[str, Any]
 Version = int | str
 
@@ -32,9 +35,9 @@ def escaped(plain: dict[Any, Any]) -> State:
     return {CLASS: PLAIN_DICT, VERSION: 1, "items": plain}
 
 
-def is_escaped(value: object) -> bool:
-    """Whether a value is what ``escaped`` gave."""
-    return is_tagged(value) and value[CLASS] == PLAIN_DICT and len(value) == 3 and "items" in value  # type: ignore[index, arg-type]
+def is_escaped(state: State) -> bool:
+    """Whether a tagged dict is what ``escaped`` gave."""
+    return state[CLASS] == PLAIN_DICT and state.keys() == {CLASS, VERSION, "items"}
 
 
 def ordered(version: object) -> tuple[int, ...]:

@@ -29,6 +29,7 @@ class Committer:
         self._closing = False
         self._settled: deque[tuple[Pending, asyncio.Future[None]]] = deque()
         self._woken = False
+        self._called = False
         self._thread = threading.Thread(target=self._run, name="holdfast-commit", daemon=True)
         self._thread.start()
 
@@ -36,8 +37,15 @@ class Committer:
         """Return when the commit is durable; raise what it raised."""
         future: asyncio.Future[None] = self._loop.create_future()
         self._store.submit(Pending(commit, lambda pending: self._on_settled(pending, future)))
-        self._work.set()
+        if not self._called:
+            # Not at once: the tasks that are ready now come first, and are committed together.
+            self._called = True
+            self._loop.call_soon(self._call)
         await future
+
+    def _call(self) -> None:
+        self._called = False
+        self._work.set()
 
     def _on_settled(self, pending: Pending, future: asyncio.Future[None]) -> None:
         self._settled.append((pending, future))

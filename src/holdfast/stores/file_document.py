@@ -15,8 +15,15 @@ from typing import Any
 
 import ormsgpack
 
-from holdfast.core.text import dumps, from_json, loads, state_from_json, state_to_json, to_json
-from holdfast.core.text import unrevived as unrevived_form
+from holdfast.core.text import (
+    dumps,
+    from_json,
+    loads,
+    state_from_json,
+    state_to_json,
+    to_json,
+    unrevived,
+)
 from holdfast.errors import CheckpointIntegrityError, SerializationError, StoreFormatError
 from holdfast.model import CheckpointInfo, Framework, checksum
 from holdfast.stores.base import Commit, gather
@@ -111,7 +118,7 @@ def read_head(line: bytes, verify: bool = True) -> Head:
 
 
 def _read_info(data: Any, verify: bool) -> CheckpointInfo:
-    values = unrevived_form(data)
+    values = unrevived(data)
     if type(values) is not dict or values.keys() != {f.name for f in fields(CheckpointInfo)}:
         raise _damaged("its record has other fields")
     for name, types in _FIELD_TYPES.items():
@@ -143,7 +150,8 @@ def read_chunks(head: Head, rest: bytes, verify: bool = True) -> tuple[bytes, di
         raise _damaged("its payload was cut off or altered")
     named = bytes.fromhex(head.info.content_id)
     if not head.is_json:
-        return named, gather(named, lambda _: _unpacked(rest), verify)
+        stored = _unpacked(rest)
+        return named, gather(named, lambda _: stored, verify)
     data = loads(b"{" + rest)
     if type(data) is not dict or list(data) != ["payload"]:
         raise _damaged("its payload is of another shape")

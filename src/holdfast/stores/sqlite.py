@@ -12,6 +12,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import ormsgpack
+
 from holdfast.core.codec import pack, unpack
 from holdfast.errors import (
     CheckpointConflictError,
@@ -40,6 +42,8 @@ from holdfast.stores.sqlite_connection import Connections, Durability
 
 Row = tuple[Any, ...]
 _BATCH = 500
+_TIES = 1024
+"""How many checkpoints may have been made in one microsecond."""
 
 
 class SqliteStore(Store):
@@ -99,30 +103,32 @@ class SqliteStore(Store):
         self._db.check()
         now = time.time_ns() // 1000
         new_sessions: dict[tuple[str, str], int] = {}
+        chunks: list[Row] = []
         with self._db.transaction() as db:
             crashpoints.reach("sqlite:begun")
             for pending in batch:
                 try:
-                    self._write_one(db, pending.commit, now, new_sessions)
+                    self._insert(db, pending.commit, new_sessions)
                 except (CheckpointConflictError, MissingBase, MissingParent) as error:
                     pending.error = error
+                else:
+                    chunks += [(name, now, data) for name, data in pending.commit.chunks.items()]
+            crashpoints.reach("sqlite:record_written")
+            db.executemany(sql.INSERT_CHUNK, chunks)
+            crashpoints.reach("sqlite:chunks_written")
         crashpoints.reach("sqlite:committed")
         if len(self._session_keys) > 10_000:
             self._session_keys.clear()
         self._session_keys.update(new_sessions)
 
-    def _write_one(
-        self,
-        db: sqlite3.Connection,
-        commit: Commit,
-        now: int,
-        new_sessions: dict[tuple[str, str], int],
+    def _insert(
+        self, db: sqlite3.Connection, commit: Commit, new_sessions: dict[tuple[str, str], int]
     ) -> None:
         info = commit.info
-        if commit.base is not None and not self._exists(db, commit.base):
+        if commit.base is not None and not _exists(db, commit.base):
             raise MissingBase
-        parent = info.parent_id
-        if parent and commit.needs_parent and parent != commit.base and not self._exists(db, parent):
+        parent = info.parent_id if commit.needs_parent else None
+        if parent is not None and parent != commit.base and not _exists(db, parent):
             raise MissingParent
         session = (info.agent_id, info.session_id)
         key = self._session_keys.get(session) or new_sessions.get(session)
@@ -130,17 +136,15 @@ class SqliteStore(Store):
             db.execute(sql.INSERT_SESSION, session)
             (key,) = db.execute(sql.SELECT_SESSION, session).fetchone()
             new_sessions[session] = key
-        try:
-            db.execute(sql.INSERT_CHECKPOINT, _row(info, key))
-        except sqlite3.IntegrityError:
-            raise CheckpointConflictError(info.checkpoint_id) from None
-        crashpoints.reach("sqlite:record_written")
-        rows = [(name, now, data) for name, data in commit.chunks.items()]
-        db.executemany(sql.INSERT_CHUNK, rows)
-        crashpoints.reach("sqlite:chunks_written")
-
-    def _exists(self, db: sqlite3.Connection, checkpoint_id: str) -> bool:
-        return db.execute(sql.EXISTS, (_key(checkpoint_id),)).fetchone() is not None
+        seq, *row = _row(info, key)
+        for tie in range(_TIES):
+            try:
+                db.execute(sql.INSERT_CHECKPOINT, (seq + tie, *row))
+                return
+            except sqlite3.IntegrityError as error:
+                if "checkpoints.seq" not in str(error):
+                    raise CheckpointConflictError(info.checkpoint_id) from None
+        raise StoreError(f"{self.name} has {_TIES} checkpoints of one microsecond already")
 
     def load(self, checkpoint_id: str, verify: bool = True) -> Record | None:
         with self._db.reading() as db:
@@ -225,6 +229,10 @@ class SqliteStore(Store):
         self._db.close()
 
 
+def _exists(db: sqlite3.Connection, checkpoint_id: str) -> bool:
+    return db.execute(sql.EXISTS, (_key(checkpoint_id),)).fetchone() is not None
+
+
 def _settle(batch: list[Pending], error: Exception | None = None) -> None:
     for pending in batch:
         pending.settle(error)
@@ -267,9 +275,9 @@ def _where(query: Query) -> tuple[str, list[Any]]:
     if query.handoff_target is not None:
         require("c.target = ?", query.handoff_target)
     if query.since is not None:
-        require("c.created >= ?", microseconds(query.since))
+        require("c.seq >= ?", microseconds(query.since) * _TIES)
     if query.until is not None:
-        require("c.created < ?", microseconds(query.until))
+        require("c.seq < ?", microseconds(query.until) * _TIES)
     if query.before is not None:
         require(sql.OLDER_THAN, _key(query.before))
     if not query.include_expired:
@@ -313,10 +321,10 @@ def _row(info: CheckpointInfo, session: int) -> Row:
         ]
     )
     return (
+        microseconds(info.created_at) * _TIES,
         _key(info.checkpoint_id),
         session,
         None if info.parent_id is None else _key(info.parent_id),
-        microseconds(info.created_at),
         None if expires is None else microseconds(expires),
         info.handoff_target,
         bytes.fromhex(info.content_id),
@@ -326,33 +334,45 @@ def _row(info: CheckpointInfo, session: int) -> Row:
 
 
 def _info(row: Row) -> CheckpointInfo:
-    key, agent, session, parent, created, expires, target, root, size, body = row
-    checkpoint_id = _id(key)
+    seq, key, agent, session, parent, expires, target, root, size, body = row
     try:
-        framework, version, index, name, metadata, ttl, schema, checksum = unpack(body, "raw")
-        info = CheckpointInfo(
-            checkpoint_id=checkpoint_id,
-            agent_id=agent,
-            session_id=session,
-            parent_id=None if parent is None else _id(parent),
-            framework=Framework(framework),
-            schema_version=version,
-            step_index=index,
-            step_name=name,
-            metadata=metadata,
-            created_at=moment(created),
-            ttl_seconds=ttl,
-            handoff_target=target,
-            handoff_schema=schema,
-            checksum=checksum.hex(),
-            content_id=root.hex(),
-            size=size,
+        framework, version, index, name, metadata, ttl, schema, checksum = _unpacked(body)
+        info = CheckpointInfo.of(
+            {
+                "checkpoint_id": _id(key),
+                "agent_id": agent,
+                "session_id": session,
+                "parent_id": None if parent is None else _id(parent),
+                "framework": _FRAMEWORKS[framework],
+                "schema_version": version,
+                "step_index": index,
+                "step_name": name,
+                "metadata": metadata,
+                "created_at": moment(seq // _TIES),
+                "ttl_seconds": ttl,
+                "handoff_target": target,
+                "handoff_schema": schema,
+                "checksum": checksum.hex(),
+                "content_id": root.hex(),
+                "size": size,
+            }
         )
-        end = info.expires_at
-        if expires != (None if end is None else microseconds(end)):
-            raise ValueError("its time to live does not fit")
+        if expires is not None or ttl is not None:
+            end = info.expires_at
+            if end is None or microseconds(end) != expires:
+                raise ValueError("its time to live does not fit")
         return info
-    except (AttributeError, OverflowError, TypeError, ValueError) as error:
-        raise CheckpointIntegrityError(checkpoint_id, f"unreadable record ({error})") from None
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
+        raise CheckpointIntegrityError(_id(key), f"unreadable record ({error})") from None
     except CheckpointIntegrityError as error:
-        raise CheckpointIntegrityError(checkpoint_id, error.reason) from None
+        raise CheckpointIntegrityError(_id(key), error.reason) from None
+
+
+_FRAMEWORKS = {framework.value: framework for framework in Framework}
+
+
+def _unpacked(body: bytes) -> Any:
+    try:
+        return ormsgpack.unpackb(body)
+    except ValueError:  # it holds more than plain values, or is damaged
+        return unpack(body, "raw")

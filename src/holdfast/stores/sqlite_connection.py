@@ -83,8 +83,6 @@ class Connections:
         db.execute("PRAGMA temp_store = MEMORY")
         db.execute("PRAGMA cache_size = -8000")
         db.execute("PRAGMA mmap_size = 268435456")
-        # Fewer, larger checkpoints of the log: the slowest saves are those that wait for one.
-        db.execute("PRAGMA wal_autocheckpoint = 4000")
         return db
 
     def _prepare(self) -> None:

@@ -14,11 +14,10 @@ MIGRATIONS = (
         UNIQUE (agent, session)
     );
     CREATE TABLE checkpoints (
-        seq     INTEGER PRIMARY KEY,
+        seq     INTEGER PRIMARY KEY, -- when: microseconds since 1970, and 10 bits for equal times
         id      NOT NULL,            -- 16 bytes where it is a UUID, else text
         session INTEGER NOT NULL,
         parent,
-        created INTEGER NOT NULL,    -- microseconds since 1970
         expires INTEGER,
         target  TEXT,
         root    BLOB NOT NULL,
@@ -26,8 +25,7 @@ MIGRATIONS = (
         body    BLOB NOT NULL        -- the rest of the record, packed
     );
     CREATE UNIQUE INDEX checkpoints_id ON checkpoints (id);
-    CREATE INDEX checkpoints_session ON checkpoints (session, created);
-    CREATE INDEX checkpoints_created ON checkpoints (created);
+    CREATE INDEX checkpoints_session ON checkpoints (session);
     CREATE INDEX checkpoints_parent ON checkpoints (parent) WHERE parent IS NOT NULL;
     CREATE INDEX checkpoints_expires ON checkpoints (expires) WHERE expires IS NOT NULL;
     CREATE INDEX checkpoints_target ON checkpoints (target) WHERE target IS NOT NULL;
@@ -44,10 +42,10 @@ MIGRATIONS = (
 VERSION = len(MIGRATIONS)
 
 INSERT_SESSION = "INSERT INTO sessions (agent, session) VALUES (?, ?) ON CONFLICT DO NOTHING"
-SELECT_SESSION = "SELECT key FROM sessions WHERE agent = ? AND session = ?"
 EXISTS = "SELECT 1 FROM checkpoints WHERE id = ?"
+SELECT_SESSION = "SELECT key FROM sessions WHERE agent = ? AND session = ?"
 INSERT_CHECKPOINT = """
-    INSERT INTO checkpoints (id, session, parent, created, expires, target, root, size, body)
+    INSERT INTO checkpoints (seq, id, session, parent, expires, target, root, size, body)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 INSERT_CHUNK = """
@@ -56,16 +54,14 @@ INSERT_CHUNK = """
 """
 
 RECORD_COLUMNS = """
-    c.id, s.agent, s.session, c.parent, c.created, c.expires, c.target, c.root, c.size, c.body
+    c.seq, c.id, s.agent, s.session, c.parent, c.expires, c.target, c.root, c.size, c.body
 """
 SELECT_RECORDS = f"""
     SELECT {RECORD_COLUMNS} FROM checkpoints c JOIN sessions s ON s.key = c.session
 """  # noqa: S608
 ALIVE = "(c.expires IS NULL OR c.expires > ?)"
-NEWEST_FIRST = "ORDER BY c.created DESC, c.id DESC"
-OLDER_THAN = """
-    (c.created, c.id) < (SELECT created, id FROM checkpoints WHERE id = ?)
-"""
+NEWEST_FIRST = "ORDER BY c.seq DESC"
+OLDER_THAN = "c.seq < (SELECT seq FROM checkpoints WHERE id = ?)"
 
 SELECT_HEADS = f"""
     SELECT {RECORD_COLUMNS},

@@ -56,6 +56,7 @@ class Engine:
         self._bases: _Recent[str, Base] = _Recent(256)
         self._restored: _Recent[str, Record] = _Recent(4)
         self._heads: _Recent[tuple[str, str], str] = _Recent(10_000)
+        self._resumed: _Recent[tuple[str, str], str] = _Recent(4)
 
     def base(self, checkpoint_id: str | None) -> Base | None:
         """What is known of a checkpoint's chunks, if this client saved or restored it lately."""
@@ -80,7 +81,13 @@ class Engine:
     def restored(self, record: Record) -> None:
         """Remember a restored record, so that the first save after it is not slow."""
         if self.shares_chunks:
-            self._restored.put(record.info.checkpoint_id, record)
+            info = record.info
+            self._restored.put(info.checkpoint_id, record)
+            self._resumed.put((info.agent_id, info.session_id), info.checkpoint_id)
+
+    def last_restored(self, session: tuple[str, str]) -> str | None:
+        """The checkpoint of a session that was restored last: the likely base of its next save."""
+        return self._resumed.get(session)
 
     def head(self, session: tuple[str, str]) -> str | None:
         """The checkpoint this client saved last in a session."""
@@ -92,3 +99,4 @@ class Engine:
         self._bases.drop(lambda key, _: key in gone)
         self._restored.drop(lambda key, _: key in gone)
         self._heads.drop(lambda _, value: value in gone)
+        self._resumed.drop(lambda _, value: value in gone)

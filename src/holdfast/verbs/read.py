@@ -19,7 +19,7 @@ from holdfast.errors import (
     CheckpointNotFoundError,
     InvalidArgumentError,
 )
-from holdfast.model import PAYLOAD, Checkpoint, CheckpointInfo, checked_name, checksum
+from holdfast.model import PAYLOAD, Checkpoint, CheckpointInfo, checked_name, checksum_fits
 from holdfast.stores.base import Query, Record, SessionInfo
 from holdfast.verbs import plan
 from holdfast.verbs.engine import Engine
@@ -101,7 +101,7 @@ def revive(engine: Engine, record: Record, verify: bool, on_unknown: OnUnknown) 
 
 def verify_record(info: CheckpointInfo) -> None:
     """Refuse a record that does not fit its checksum."""
-    if checksum(info) != info.checksum:
+    if not checksum_fits(info):
         raise CheckpointIntegrityError(
             info.checkpoint_id, "its checksum does not fit; it was altered after it was saved"
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 from holdfast.core.chunks import Base, Encoded, encode
@@ -19,9 +18,9 @@ from holdfast.model import (
     CheckpointInfo,
     Framework,
     checked_name,
+    checksum_fits,
     make_payload,
     new_info,
-    sealed,
 )
 from holdfast.stores.base import Commit, MissingBase, MissingParent, Query
 from holdfast.verbs import plan
@@ -59,14 +58,13 @@ def save(
     known_parent = parent_id or (engine.head(session) if session_id is not None else None)
     # Encoded before anything is asked for: what is saved is the state as it is at the call.
     writer = _Writer(engine, payload, append_only)
-    writer.encode(known_parent)
+    writer.encode(known_parent or engine.last_restored(session))
     if parent_id is not None:
-        info = replace(info, parent_id=(yield from resolve(parent_id)))
-        yield from _commit_child(writer, info)
+        yield from _commit_child(writer, info, (yield from resolve(parent_id)))
     elif session_id is not None:
         yield from _commit_at_head(engine, writer, info, known_parent)
     else:
-        yield from writer.commit(info)
+        yield from writer.commit(info, None)
     engine.saved(session, info.checkpoint_id, writer.encoded.base)
     return info.checkpoint_id
 
@@ -94,33 +92,29 @@ class _Writer:
             append_only=self.append_only,
         )
 
-    def commit(self, info: CheckpointInfo) -> Plan[None]:
+    def commit(self, info: CheckpointInfo, parent_id: str | None) -> Plan[None]:
         try:
-            yield from plan.commit(self._commit(info))
+            yield from plan.commit(self._commit(info, parent_id))
         except MissingBase:
             self.engine.forget(self.base_id)
             self.encode(None)
-            yield from plan.commit(self._commit(info))
+            yield from plan.commit(self._commit(info, parent_id))
 
-    def _commit(self, info: CheckpointInfo) -> Commit:
+    def _commit(self, info: CheckpointInfo, parent_id: str | None) -> Commit:
         encoded = self.encoded
-        info = sealed(replace(info, content_id=encoded.root.hex(), size=encoded.size))
         chunks = {name: compress(raw) for name, raw in encoded.chunks.items()}
+        info = info.with_(parent_id=parent_id, content_id=encoded.root.hex(), size=encoded.size)
         return Commit(info, chunks, self.base_id)
 
 
-def _commit_child(writer: _Writer, info: CheckpointInfo) -> Plan[None]:
+def _commit_child(writer: _Writer, info: CheckpointInfo, parent_id: str | None) -> Plan[None]:
     try:
-        yield from writer.commit(info)
+        yield from writer.commit(info, parent_id)
     except MissingParent:
-        raise missing_parent(info.parent_id) from None
-
-
-def missing_parent(parent_id: str | None) -> CheckpointNotFoundError:
-    """The error for a parent that is not in the store."""
-    return CheckpointNotFoundError(
-        str(parent_id), "it is named as the parent but is not in this store; save or import it first"
-    )
+        raise CheckpointNotFoundError(
+            str(parent_id),
+            "it is named as the parent but is not in this store; save or import it first",
+        ) from None
 
 
 def _commit_at_head(
@@ -130,12 +124,12 @@ def _commit_at_head(
         if head is None:
             head = yield from _newest(info.agent_id, info.session_id)
         try:
-            yield from writer.commit(replace(info, parent_id=head))
+            yield from writer.commit(info, head)
             return
         except MissingParent:  # removed meanwhile: whatever is the head now takes its place
             engine.forget(head)
             head = None
-    yield from writer.commit(info)
+    yield from writer.commit(info, None)
 
 
 def _newest(agent_id: str, session_id: str) -> Plan[str | None]:
@@ -150,11 +144,11 @@ def put(engine: Engine, checkpoint: Checkpoint) -> Plan[str]:
     writer = _Writer(engine, checkpoint.payload())
     writer.encode(checkpoint.parent_id)
     info = checkpoint.info(writer.encoded.root.hex(), writer.encoded.size)
-    if sealed(info) != info:
+    if not checksum_fits(info):
         raise CheckpointIntegrityError(
             checkpoint.checkpoint_id, "it was altered after it was built; build it again"
         )
-    yield from _commit_child(writer, info)
+    yield from _commit_child(writer, info, info.parent_id)
     session = (info.agent_id, info.session_id)
     engine.saved(session, info.checkpoint_id, writer.encoded.base)
     return info.checkpoint_id
@@ -221,7 +215,7 @@ def _derive(
     """Write a checkpoint with the payload of another, edited where a part is given."""
     session = (info.agent_id, info.session_id)
     if engine.shares_chunks and execution_state is None and context is None:
-        info = sealed(replace(info, content_id=source.content_id, size=source.size))
+        info = info.with_(content_id=source.content_id, size=source.size)
         try:
             yield from plan.commit(Commit(info, {}, source.checkpoint_id))
         except (MissingBase, MissingParent):
@@ -238,7 +232,7 @@ def _derive(
     )
     writer = _Writer(engine, payload)
     writer.encode(source.checkpoint_id)
-    yield from _commit_child(writer, info)
+    yield from _commit_child(writer, info, source.checkpoint_id)
     engine.saved(session, info.checkpoint_id, writer.encoded.base)
     return info.checkpoint_id
 

@@ -1,0 +1,251 @@
+"""A store of plain files: one readable document for each checkpoint."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Literal
+
+from holdfast.errors import (
+    CheckpointConflictError,
+    CheckpointIntegrityError,
+    HoldfastError,
+    InvalidArgumentError,
+    SerializationError,
+    StoreClosedError,
+    StoreConnectionError,
+    StoreError,
+    StoreFormatError,
+    StoreFullError,
+    StoreReadOnlyError,
+)
+from holdfast.model import CheckpointInfo
+from holdfast.stores.base import (
+    Collected,
+    Commit,
+    MissingBase,
+    MissingParent,
+    Query,
+    Record,
+    SessionInfo,
+    Stats,
+    Store,
+    sort_newest_first,
+)
+from holdfast.stores.file_document import Head, compose, read_chunks, read_head
+from holdfast.stores.file_folders import BINARY, JSON, Folders, open_document
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_NOT_ALLOWED = (errno.EROFS, errno.EACCES, errno.EPERM)
+
+
+class FileStore(Store):
+    """Keeps a checkpoint as ``<directory>/<agent>/<session>/<checkpoint id>.json``.
+
+    Documents are made whole and durable before they get their name, and never change. With
+    ``fmt="pickle"`` they are binary and end in ``.pkl``; only their first line is readable.
+    """
+
+    shares_chunks = False
+
+    def __init__(
+        self,
+        directory: str | os.PathLike[str],
+        fmt: Literal["json", "pickle"] = "json",
+        allow_pickle: bool = False,
+    ) -> None:
+        if fmt not in ("json", "pickle"):
+            raise InvalidArgumentError(f'fmt is "json" or "pickle", not {fmt!r}')
+        self._root = os.path.abspath(os.fspath(directory))
+        self._as_json = fmt == "json"
+        self.allow_pickle = allow_pickle or fmt == "pickle"
+        self._closed = False
+        with self._errors(writing=True):
+            self._folders = Folders(self._root)
+            self._check()
+
+    @property
+    def name(self) -> str:
+        return f"the file store {self._root}"
+
+    def commit(self, commit: Commit) -> None:
+        info, folders = commit.info, self._folders
+        with self._working(writing=True):
+            suffix = JSON if self._as_json else BINARY
+            path = folders.path(info.agent_id, info.session_id, info.checkpoint_id, suffix)
+            folder = os.path.dirname(path)
+            if folders.find(info.checkpoint_id, folder) is not None:
+                raise CheckpointConflictError(info.checkpoint_id)
+            if commit.base is not None:
+                raise MissingBase  # a document holds all chunks it needs
+            if commit.needs_parent and info.parent_id and not folders.find(info.parent_id, folder):
+                raise MissingParent
+            with _naming(info.checkpoint_id):
+                document = compose(commit, self._as_json)
+            folders.publish(info.checkpoint_id, path, document)
+
+    def load(self, checkpoint_id: str, verify: bool = True) -> Record | None:
+        with self._working(), _naming(checkpoint_id):
+            path = self._folders.find(checkpoint_id)
+            if path is None:
+                return None
+            try:
+                with open_document(path) as file:
+                    line, rest = file.readline(), file.read()
+            except FileNotFoundError:  # removed just now
+                return None
+            head = self._head(checkpoint_id, path, line, verify)
+            if head.info.is_expired():
+                return None
+            if not head.is_json and not self.allow_pickle:
+                raise SerializationError(
+                    "$",
+                    f'checkpoint {checkpoint_id!r} was saved with fmt="pickle" and is only loaded '
+                    "where the client was opened with allow_pickle=True",
+                )
+            root, chunks = read_chunks(head, rest, verify)
+            return Record(replace(head.info, content_id=root.hex()), chunks)
+
+    def _head(self, checkpoint_id: str, path: str, line: bytes, verify: bool = True) -> Head:
+        try:
+            head = read_head(line, verify)
+        except StoreFormatError as error:
+            raise StoreFormatError(f"{path} cannot be read: {error}") from None
+        info = head.info
+        # Without regard to case, which some file systems do not keep.
+        place = self._folders.folder(info.agent_id, info.session_id).casefold()
+        if info.checkpoint_id != checkpoint_id or os.path.dirname(path).casefold() != place:
+            raise CheckpointIntegrityError(checkpoint_id, "its document belongs in another place")
+        return head
+
+    def _read(self, checkpoint_id: str, path: str) -> tuple[CheckpointInfo, int] | None:
+        """The record and size of a document, no payload read; None if it was removed just now."""
+        with _naming(checkpoint_id):
+            try:
+                with open_document(path) as file:
+                    line, size = file.readline(), os.fstat(file.fileno()).st_size
+            except FileNotFoundError:
+                return None
+            head = self._head(checkpoint_id, path, line)
+            if size != len(line) + head.rest_bytes:
+                raise CheckpointIntegrityError(checkpoint_id, "its payload was cut off or altered")
+            return head.info, size
+
+    def fetch(self, names: Collection[bytes]) -> dict[bytes, bytes]:
+        with self._working():
+            return {}  # no chunk is kept apart from its document
+
+    def match(self, prefix: str, limit: int, after: str = "") -> list[str]:
+        with self._working():
+            documents = self._folders.documents()
+            return sorted({i for i, _ in documents if i.startswith(prefix) and i > after})[:limit]
+
+    def query(self, query: Query) -> list[CheckpointInfo]:
+        now = datetime.now(UTC)
+        with self._working():
+            last = next(self._infos(self._places([query.before])), None) if query.before else None
+            if query.ids is not None:
+                places = self._places(set(query.ids))
+            else:
+                places = self._folders.documents(query.agent_id, query.session_id)
+            found = sort_newest_first(i for i in self._infos(places) if query.admits(i, now))
+        if last is not None:
+            bound = (last.created_at, last.checkpoint_id)
+            found = [info for info in found if (info.created_at, info.checkpoint_id) < bound]
+        return found[: query.limit]
+
+    def _places(self, checkpoint_ids: Iterable[str]) -> Iterator[tuple[str, str]]:
+        for checkpoint_id in checkpoint_ids:
+            path = self._folders.find(checkpoint_id)
+            if path is not None:
+                yield checkpoint_id, path
+
+    def _infos(self, places: Iterable[tuple[str, str]]) -> Iterator[CheckpointInfo]:
+        found = (self._read(checkpoint_id, path) for checkpoint_id, path in places)
+        return (read[0] for read in found if read is not None)
+
+    def heads(self, agent_id: str | None = None) -> list[SessionInfo]:
+        sessions: dict[tuple[str, str], list[CheckpointInfo]] = {}
+        for info in self.query(Query(agent_id=agent_id)):
+            sessions.setdefault((info.agent_id, info.session_id), []).append(info)
+        return [SessionInfo(*key, infos[0], len(infos)) for key, infos in sessions.items()]
+
+    def delete(self, checkpoint_ids: Collection[str]) -> int:
+        with self._working(writing=True):
+            return sum([self._folders.remove(i) for i in checkpoint_ids])
+
+    def sweep(self, now: datetime) -> int:
+        expired = []
+        with self._working(writing=True):
+            for checkpoint_id, path in self._folders.documents():
+                try:
+                    read = self._read(checkpoint_id, path)
+                except CheckpointIntegrityError:
+                    continue  # listings and verify() tell of it; damage is never removed unasked
+                if read is not None and read[0].is_expired(now):
+                    expired.append(checkpoint_id)
+            self._folders.tidy()
+        return self.delete(expired)
+
+    def collect(self, live: Collection[bytes], before: datetime, dry_run: bool) -> Collected:
+        with self._working():
+            return Collected(0, 0)
+
+    def stats(self) -> Stats:
+        with self._working():
+            found = [self._read(*place) for place in self._folders.documents()]
+        shown = [read for read in found if read is not None and not read[0].is_expired()]
+        return Stats(
+            checkpoints=len(shown),
+            sessions=len({(info.agent_id, info.session_id) for info, _ in shown}),
+            chunks=0,
+            logical_bytes=sum(info.size for info, _ in shown),
+            stored_bytes=sum(size for _, size in shown),
+        )
+
+    def close(self) -> None:
+        self._closed = True
+
+    def _check(self) -> None:
+        # With a separator at its end, a path that is no directory is an error.
+        os.stat(os.path.join(self._root, ""))
+
+    @contextmanager
+    def _working(self, writing: bool = False) -> Iterator[None]:
+        if self._closed:
+            raise StoreClosedError(self.name)
+        with self._errors(writing):
+            self._check()
+            yield
+
+    @contextmanager
+    def _errors(self, writing: bool) -> Iterator[None]:
+        """Say what went wrong in Holdfast's own words."""
+        try:
+            yield
+        except HoldfastError:
+            raise
+        except OSError as error:
+            raise self._translated(error, writing) from error
+
+    def _translated(self, error: OSError, writing: bool) -> StoreError:
+        if error.errno in _FULL:
+            return StoreFullError(f"{self.name} has no space left: free some and save again")
+        if writing and error.errno in _NOT_ALLOWED:
+            return StoreReadOnlyError(f"{self.name} may not be written to: {error}")
+        return StoreConnectionError(f"{self.name} cannot be used: {error}")
+
+
+@contextmanager
+def _naming(checkpoint_id: str) -> Iterator[None]:
+    """Name the checkpoint in errors that do not know it."""
+    try:
+        yield
+    except CheckpointIntegrityError as error:
+        if error.checkpoint_id is not None:
+            raise
+        raise CheckpointIntegrityError(checkpoint_id, error.reason) from None

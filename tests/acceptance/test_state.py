@@ -1,0 +1,772 @@
+"""Checkpointable: state_dict, load_state_dict, clone and diff of any class."""
+
+import gc
+import threading
+from collections import OrderedDict, defaultdict, deque
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from decimal import Decimal
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from holdfast import (
+    Checkpointable,
+    HoldfastError,
+    InvalidArgumentError,
+    SchemaMigrationError,
+    SerializationError,
+)
+
+
+class Memory(Checkpointable):
+    def __init__(self, *facts: str) -> None:
+        self.facts = list(facts)
+        self._index = {fact: at for at, fact in enumerate(facts)}
+
+
+class Agent(Checkpointable):
+    def __init__(self) -> None:
+        self.messages = [{"role": "user", "content": "hello"}]
+        self.memory = Memory("water is wet")
+        self.calls = 0
+        self._lock = threading.Lock()
+
+
+class Bag(Checkpointable):
+    """Holds one value, whatever it is."""
+
+    def __init__(self, value: Any = None) -> None:
+        self.value = value
+
+
+class Point(NamedTuple):
+    x: int
+    y: int
+
+
+@dataclass(frozen=True)
+class Frozen(Checkpointable):
+    name: str
+    tags: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Slotted(Checkpointable):
+    name: str
+    inner: Any = None
+    _secret: int = 0
+
+
+class WithSlots(Checkpointable):
+    __slots__ = ("name", "later")
+    name: str
+    later: str
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+@dataclass
+class Plain:
+    """A dataclass that is no Checkpointable, but may hold one."""
+
+    inner: Any
+
+
+class TestStateDict:
+    def test_it_is_plain_data_tagged_with_class_and_version(self) -> None:
+        assert Agent().state_dict() == {
+            "__class__": "Agent",
+            "__version__": 1,
+            "messages": [{"role": "user", "content": "hello"}],
+            "memory": {"__class__": "Memory", "__version__": 1, "facts": ["water is wet"]},
+            "calls": 0,
+        }
+
+    def test_it_shares_nothing_with_the_object(self) -> None:
+        agent = Agent()
+        state = agent.state_dict()
+
+        agent.messages[0]["content"] = "changed"
+        agent.memory.facts.append("fire is hot")
+
+        assert state["messages"][0]["content"] == "hello"
+        assert state["memory"]["facts"] == ["water is wet"]
+
+    @pytest.mark.parametrize(
+        "value",
+        [
+            (1, (2.0, "x")),
+            {1, 2},
+            frozenset({"a"}),
+            b"\x00\xff",
+            bytearray(b"ab"),
+            2**100,
+            True,
+            -0.0,
+            {1: "a", (2, 3): None},
+            OrderedDict(b=1, a=2),
+            defaultdict(list, {"a": [1]}),
+            deque([1, 2], maxlen=3),
+            Decimal("1.10"),
+            datetime(2026, 1, 2, 3, tzinfo=UTC),
+            Path("a/b"),
+            Point(1, 2),
+            range(3),
+            "lone \ud800 surrogate",
+            ValueError("bad"),
+        ],
+        ids=lambda value: type(value).__name__,
+    )
+    def test_types_survive_exactly(self, value: Any) -> None:
+        loaded = Bag()
+        loaded.load_state_dict(Bag(value).state_dict())
+
+        assert type(loaded.value) is type(value)
+        assert repr(loaded.value) == repr(value)
+        assert loaded.value is not value or not isinstance(value, (list, dict, set))
+
+    def test_names_that_start_with_an_underscore_are_left_out(self) -> None:
+        assert "_lock" not in Agent().state_dict()
+
+    def test_a_value_that_cannot_be_kept_is_named_with_its_path(self) -> None:
+        bag = Bag([{"client": threading.Lock()}])
+
+        with pytest.raises(SerializationError, match=r"\$\.value\[0\]\.client: .*lock.*exclude it"):
+            bag.state_dict()
+
+    def test_a_value_in_a_nested_object_is_named_with_its_whole_path(self) -> None:
+        bag = Bag({"deep": [Bag(Bag(lambda: None))]})
+
+        with pytest.raises(SerializationError, match=r"\$\.value\.deep\[0\]\.value\.value: function"):
+            bag.state_dict()
+
+    def test_a_circle_of_objects_is_refused_with_its_path(self) -> None:
+        outer, inner = Bag(), Bag()
+        outer.value, inner.value = [inner], outer
+
+        with pytest.raises(SerializationError, match=r"\$\.value\[0\]\.value: is a circular"):
+            outer.state_dict()
+
+    def test_objects_nested_too_deep_are_refused(self) -> None:
+        bag = Bag()
+        for _ in range(400):
+            bag = Bag(bag)
+
+        with pytest.raises(SerializationError, match="too deep"):
+            bag.state_dict()
+
+    def test_an_object_in_two_places_is_kept_in_both(self) -> None:
+        shared = Memory("x")
+
+        state = Bag([shared, shared]).state_dict()
+
+        assert state["value"][0] == state["value"][1] == shared.state_dict()
+        assert state["value"][0] is not state["value"][1]
+
+    @pytest.mark.parametrize(
+        ("holder", "at"),
+        [
+            (lambda inner: inner, lambda v: v),
+            (lambda inner: [inner], lambda v: v[0]),
+            (lambda inner: (1, inner), lambda v: v[1]),
+            (lambda inner: {"k": {"l": inner}}, lambda v: v["k"]["l"]),
+            (lambda inner: {3: inner}, lambda v: v[3]),
+            (lambda inner: OrderedDict(k=inner), lambda v: v["k"]),
+            (lambda inner: defaultdict(list, k=inner), lambda v: v["k"]),
+            (lambda inner: deque([inner], 2), lambda v: v[0]),
+        ],
+    )
+    def test_nested_objects_become_tagged_dicts_and_objects_again(self, holder, at) -> None:
+        state = Bag(holder(Memory("x"))).state_dict()
+        loaded = Bag()
+        loaded.load_state_dict(state)
+
+        assert at(state["value"]) == {"__class__": "Memory", "__version__": 1, "facts": ["x"]}
+        assert type(loaded.value) is type(state["value"]) or isinstance(loaded.value, Memory)
+        assert type(at(loaded.value)) is Memory
+        assert at(loaded.value).facts == ["x"]
+
+    def test_a_nested_object_elsewhere_is_kept_as_it_is(self) -> None:
+        loaded = Bag()
+        loaded.load_state_dict(Bag([Plain(Memory("x")), {Memory("y")}]).state_dict())
+
+        assert loaded.value[0].inner.facts == ["x"]
+        assert loaded.value[1].pop().facts == ["y"]
+
+    def test_a_users_dict_that_looks_like_a_state_stays_a_dict(self) -> None:
+        looks_so = Memory("x").state_dict()
+        value = {"best": looks_so, "all": [escaped_by_hand(looks_so), Memory("y")]}
+        loaded = Bag()
+
+        loaded.load_state_dict(Bag(value).state_dict())
+
+        assert loaded.value["best"] == looks_so
+        assert loaded.value["all"][0] == escaped_by_hand(looks_so)
+        assert loaded.value["all"][1].facts == ["y"]
+
+    def test_a_class_can_choose_its_fields(self) -> None:
+        class Chosen(Checkpointable):
+            def __init__(self) -> None:
+                self.kept = 1
+                self.left_out = threading.Lock()
+                self._private = [2]
+
+            def _checkpoint_fields(self) -> list[str]:
+                return ["kept", "_private"]
+
+        loaded = Chosen()
+        loaded._private = []
+        loaded.load_state_dict(Chosen().state_dict())
+
+        assert Chosen().state_dict()["_private"] == [2]
+        assert "left_out" not in Chosen().state_dict()
+        assert loaded._private == [2]
+
+    def test_a_chosen_field_may_be_a_property(self) -> None:
+        class Thermometer(Checkpointable):
+            def __init__(self) -> None:
+                self._celsius = 20.0
+
+            @property
+            def kelvin(self) -> float:
+                return self._celsius + 273.15
+
+            @kelvin.setter
+            def kelvin(self, value: float) -> None:
+                self._celsius = value - 273.15
+
+            def _checkpoint_fields(self) -> list[str]:
+                return ["kelvin"]
+
+        state = Thermometer().state_dict()
+        loaded = Thermometer()
+        loaded.load_state_dict({**state, "kelvin": 273.15})
+
+        assert state["kelvin"] == 293.15
+        assert loaded._celsius == 0
+
+    @pytest.mark.parametrize("names", ["messages", [1], ["__class__"], ["no such"], ["absent"]])
+    def test_fields_that_are_no_attributes_are_refused(self, names: Any) -> None:
+        class Wrong(Checkpointable):
+            def _checkpoint_fields(self) -> Any:
+                return names
+
+        with pytest.raises(InvalidArgumentError, match=r"Wrong\._checkpoint_fields\(\)"):
+            Wrong().state_dict()
+
+    def test_a_cached_property_is_no_state(self) -> None:
+        class Cached(Checkpointable):
+            def __init__(self, *parts: str) -> None:
+                self.parts = parts
+
+            @cached_property
+            def text(self) -> str:
+                return " ".join(self.parts)
+
+        cached = Cached("a", "b")
+        assert cached.text == "a b"
+        assert "text" not in cached.state_dict()
+
+        cached.load_state_dict(Cached("c").state_dict())
+
+        assert cached.text == "c"
+
+    def test_a_class_that_holds_items_is_refused_rather_than_emptied(self) -> None:
+        class Items(Checkpointable, dict):  # type: ignore[misc]
+            pass
+
+        with pytest.raises(SerializationError, match="hold them in an attribute"):
+            Items(a=1).state_dict()
+
+    def test_a_class_may_add_to_its_state(self) -> None:
+        class Extended(Checkpointable):
+            def __init__(self) -> None:
+                self.parts = ["a"]
+                self._size = 1
+
+            def state_dict(self) -> dict[str, Any]:
+                return super().state_dict() | {"size": self._size}
+
+            def load_state_dict(self, state: dict[str, Any], strict: bool = True) -> Any:
+                state = dict(state)
+                self._size = state.pop("size")
+                return super().load_state_dict(state, strict)
+
+        source = Bag([Extended()])
+        source.value[0]._size = 7
+        loaded = Bag([Extended()])
+        held = loaded.value[0]
+
+        loaded.load_state_dict(source.state_dict())
+
+        assert loaded.value[0] is held
+        assert held._size == 7
+
+    def test_a_nested_state_without_tags_is_refused(self) -> None:
+        class Untagged(Checkpointable):
+            def state_dict(self) -> dict[str, Any]:
+                return {}
+
+        with pytest.raises(SerializationError, match=r"\$\.value: .*super\(\)\.state_dict"):
+            Bag(Untagged()).state_dict()
+
+
+def escaped_by_hand(value: Any) -> dict[str, Any]:
+    return {"__class__": "dict", "__version__": 1, "items": value}
+
+
+class TestLoadStateDict:
+    def test_it_takes_over_the_state(self) -> None:
+        agent, other = Agent(), Agent()
+        agent.calls = 3
+        agent.messages.append({"role": "assistant", "content": "hi"})
+
+        other.load_state_dict(agent.state_dict())
+
+        assert other.calls == 3
+        assert other.messages == agent.messages
+
+    def test_the_state_given_is_neither_kept_nor_changed(self) -> None:
+        agent, state = Agent(), Agent().state_dict()
+        before = repr(state)
+
+        agent.load_state_dict(state)
+        agent.messages[0]["content"] = "changed"
+        agent.memory.facts.clear()
+
+        assert repr(state) == before
+
+    def test_a_nested_object_is_loaded_in_place(self) -> None:
+        agent, state = Agent(), Agent().state_dict()
+        memory, index = agent.memory, agent.memory._index
+        memory.facts.clear()
+
+        agent.load_state_dict(state)
+
+        assert agent.memory is memory
+        assert memory.facts == ["water is wet"]
+        assert memory._index is index
+
+    def test_nested_objects_in_containers_are_loaded_in_place_too(self) -> None:
+        first, second = Memory("a"), Memory("b")
+        bag = Bag({"list": [first], "tuple": (second,)})
+        state = bag.state_dict()
+        first.facts, second.facts = [], []
+
+        bag.load_state_dict(state)
+
+        assert bag.value == {"list": [first], "tuple": (second,)}
+        assert (first.facts, second.facts) == (["a"], ["b"])
+
+    def test_a_nested_object_is_made_without_calling_a_constructor(self) -> None:
+        calls = []
+
+        class Made(Checkpointable):
+            def __new__(cls) -> "Made":
+                calls.append("new")
+                return super().__new__(cls)
+
+            def __init__(self) -> None:
+                calls.append("init")
+                self.x = 1
+
+        state = Bag(Made()).state_dict()
+        calls.clear()
+        bag = Bag()
+        bag.load_state_dict(state)
+
+        assert type(bag.value) is Made
+        assert bag.value.x == 1
+        assert not calls
+
+    def test_an_object_of_another_class_is_replaced_and_left_alone(self) -> None:
+        held = Memory("held")
+        bag = Bag(held)
+
+        bag.load_state_dict(Bag(Frozen("f")).state_dict())
+
+        assert bag.value == Frozen("f")
+        assert held.facts == ["held"]
+
+    def test_an_object_that_stood_in_two_places_takes_one_state(self) -> None:
+        state = Bag([Memory("a"), Memory("b")]).state_dict()
+        shared = Memory("now")
+        bag = Bag([shared, shared])
+
+        bag.load_state_dict(state)
+
+        assert [memory.facts for memory in bag.value] == [["a"], ["b"]]
+        assert bag.value[0] is shared
+
+    def test_an_object_in_two_places_stays_one_where_the_states_agree(self) -> None:
+        shared = Memory("a")
+        bag = Bag([shared, shared])
+        state = bag.state_dict()
+        shared.facts = []
+
+        bag.load_state_dict(state)
+
+        assert bag.value[0] is bag.value[1] is shared
+        assert shared.facts == ["a"]
+
+    def test_it_works_for_frozen_dataclasses(self) -> None:
+        frozen = Frozen("a", ["x"])
+
+        frozen.load_state_dict(Frozen("b").state_dict())
+
+        assert frozen == Frozen("b")
+
+    def test_it_works_for_slots(self) -> None:
+        slotted = Slotted("a", WithSlots("c"), 5)
+        state = Slotted("b", WithSlots("d")).state_dict()
+
+        slotted.load_state_dict(state)
+
+        assert (slotted.name, slotted.inner.name, slotted._secret) == ("b", "d", 5)
+        assert "_secret" not in state
+
+    def test_a_declared_attribute_may_be_set_by_the_state_alone(self) -> None:
+        source = WithSlots("a")
+        source.later = "now"
+        loaded = WithSlots("b")
+
+        loaded.load_state_dict(source.state_dict())
+
+        assert loaded.later == "now"
+
+    def test_strict_names_what_is_missing_and_what_is_unexpected(self) -> None:
+        agent, state = Agent(), Agent().state_dict()
+        del state["calls"]
+        state["extra"] = 1
+        state["memory"]["more"] = 2
+
+        with pytest.raises(
+            SchemaMigrationError,
+            match=r"does not fit Agent: missing key\(s\): 'calls'; "
+            r"unexpected key\(s\): 'extra', 'memory.more'.*strict=False",
+        ):
+            agent.load_state_dict(state)
+
+        assert agent.memory.facts == ["water is wet"]
+
+    def test_without_strict_it_says_what_did_not_fit(self) -> None:
+        agent, state = Agent(), Agent().state_dict()
+        agent.calls = 9
+        del state["calls"]
+        state["extra"] = 1
+        state["messages"] = []
+
+        keys = agent.load_state_dict(state, strict=False)
+
+        assert keys.missing_keys == ["calls"]
+        assert keys.unexpected_keys == ["extra"]
+        assert (agent.calls, agent.messages) == (9, [])
+        assert not hasattr(agent, "extra")
+
+    def test_an_object_made_without_its_constructor_takes_any_field(self) -> None:
+        agent = Agent.__new__(Agent)
+
+        agent.load_state_dict(Agent().state_dict())
+
+        assert agent.calls == 0
+        assert agent.memory.facts == ["water is wet"]
+
+    @pytest.mark.parametrize("state", [None, [], "state", 3])
+    def test_what_is_no_dict_is_refused(self, state: Any) -> None:
+        with pytest.raises(InvalidArgumentError, match="what state_dict"):
+            Agent().load_state_dict(state)
+
+    @pytest.mark.parametrize(
+        "tags",
+        [
+            {},
+            {"__class__": "Agent"},
+            {"__version__": 1},
+            {"__class__": 3, "__version__": 1},
+            {"__class__": "Agent", "__version__": "one"},
+            {"__class__": "Agent", "__version__": True},
+            {"__class__": "Agent", "__version__": None},
+        ],
+    )
+    def test_a_state_without_proper_tags_is_refused(self, tags: dict[str, Any]) -> None:
+        fields = {"messages": [], "memory": None, "calls": 0}
+
+        with pytest.raises(HoldfastError, match="state_dict|__class__|a version is"):
+            Agent().load_state_dict({**fields, **tags})
+
+    def test_a_state_of_another_class_is_refused(self) -> None:
+        with pytest.raises(SchemaMigrationError, match="state of Memory, not of Agent"):
+            Agent().load_state_dict(Memory().state_dict())
+
+    def test_a_nested_state_of_an_unknown_class_is_refused(self) -> None:
+        state = {"__class__": "Bag", "__version__": 1, "value": [{**Memory().state_dict()}]}
+        state["value"][0]["__class__"] = "NoSuchClass"
+
+        with pytest.raises(SchemaMigrationError, match=r"\$\.value\[0\]: no .* NoSuchClass.*import"):
+            Bag().load_state_dict(state)
+
+    def test_of_two_classes_of_one_name_the_one_nearest_to_the_owner_is_meant(self) -> None:
+        class Memory(Checkpointable):
+            def __init__(self) -> None:
+                self.local = True
+
+        class Owner(Checkpointable):
+            def __init__(self, memory: Any = None) -> None:
+                self.memory = memory
+
+        state = Owner(Memory()).state_dict()
+        owner = Owner()
+        owner.load_state_dict(state)
+        outer = Bag()
+        outer.load_state_dict(Bag(globals()["Memory"]("x")).state_dict())
+
+        assert type(owner.memory) is Memory
+        assert type(outer.value) is globals()["Memory"]
+
+    def test_a_class_name_that_fits_several_is_refused(self) -> None:
+        def one() -> type[Checkpointable]:
+            class Twin(Checkpointable):
+                pass
+
+            return Twin
+
+        def two() -> type[Checkpointable]:
+            class Twin(Checkpointable):
+                pass
+
+            return Twin
+
+        first, second = one(), two()
+        state = Bag(first()).state_dict()
+
+        with pytest.raises(SchemaMigrationError, match=r"\$\.value: several classes are named Twin"):
+            Bag().load_state_dict(state)
+
+        held = Bag(second())
+        held.load_state_dict(state)
+        assert type(held.value) is second
+
+    def test_a_class_that_is_gone_is_forgotten(self) -> None:
+        def state_of_a_short_lived_class() -> dict[str, Any]:
+            class Ephemeral(Checkpointable):
+                pass
+
+            return Bag(Ephemeral()).state_dict()
+
+        state = state_of_a_short_lived_class()
+        gc.collect()
+
+        with pytest.raises(SchemaMigrationError, match="Ephemeral"):
+            Bag().load_state_dict(state)
+
+    @pytest.mark.parametrize("name", ["__dict__", "__init__", "no name", "", 3])
+    def test_a_key_that_is_no_field_is_refused(self, name: Any) -> None:
+        bag = Bag.__new__(Bag)
+
+        with pytest.raises(SchemaMigrationError, match="is no name of a field"):
+            bag.load_state_dict({**Bag().state_dict(), name: {}})
+
+    def test_a_state_runs_no_setter_that_the_class_did_not_choose(self) -> None:
+        class Guarded(Checkpointable):
+            @property
+            def danger(self) -> int:
+                return 0
+
+            @danger.setter
+            def danger(self, value: int) -> None:
+                raise AssertionError("the setter ran")
+
+        state = {"__class__": "Guarded", "__version__": 1, "danger": 1}
+
+        with pytest.raises(SchemaMigrationError, match="'danger'"):
+            Guarded().load_state_dict(state)
+
+    def test_a_class_with_a_finalizer_is_loaded_in_place_alone(self) -> None:
+        class Closing(Checkpointable):
+            def __init__(self, x: int) -> None:
+                self.x = x
+
+            def __del__(self) -> None:
+                pass
+
+        state = Bag(Closing(1)).state_dict()
+        held = Bag(Closing(2))
+        held.load_state_dict(state)
+
+        assert held.value.x == 1
+        with pytest.raises(SerializationError, match="__del__"):
+            Bag().load_state_dict(state)
+
+    def test_a_value_in_the_state_that_cannot_be_kept_is_named(self) -> None:
+        state = {**Bag().state_dict(), "value": [Bag().state_dict(), threading.Lock()]}
+
+        with pytest.raises(SerializationError, match=r"\$\.value\[1\]: "):
+            Bag().load_state_dict(state)
+
+
+class TestOnAnyErrorNothingHasChanged:
+    def test_when_a_later_field_is_wrong(self) -> None:
+        agent = Agent()
+        before = agent.state_dict()
+        state = {**Agent().state_dict(), "calls": 7, "zz": {"__class__": "Nope", "__version__": 1}}
+        state["memory"]["facts"] = ["other"]
+
+        with pytest.raises(SchemaMigrationError):
+            agent.load_state_dict(state)
+
+        assert agent.state_dict() == before
+
+    def test_when_a_setter_raises(self) -> None:
+        class Picky(Checkpointable):
+            def __init__(self) -> None:
+                self.first = Memory("mine")
+                self._level = 1
+
+            @property
+            def level(self) -> int:
+                return self._level
+
+            @level.setter
+            def level(self, value: int) -> None:
+                self._level = value
+                self.__dict__["trace"] = value
+                raise ValueError("no such level")
+
+            def _checkpoint_fields(self) -> list[str]:
+                return ["first", "level"]
+
+        picky = Picky()
+        state = picky.state_dict()
+        state["first"]["facts"] = ["theirs"]
+
+        with pytest.raises(ValueError, match="no such level"):
+            picky.load_state_dict({**state, "level": 5})
+
+        assert picky.first.facts == ["mine"]
+        assert picky.level == 1
+        assert not hasattr(picky, "trace")
+
+    def test_when_a_nested_load_state_dict_raises(self) -> None:
+        class Failing(Checkpointable):
+            def __init__(self) -> None:
+                self.inner = Memory("mine")
+
+            def load_state_dict(self, state: dict[str, Any], strict: bool = True) -> Any:
+                super().load_state_dict(state, strict)
+                raise RuntimeError("refused")
+
+        bag = Bag([Memory("first"), Failing(), Memory("last")])
+        state = bag.state_dict()
+        for nested in (state["value"][0], state["value"][1]["inner"], state["value"][2]):
+            nested["facts"] = ["theirs"]
+        before = bag.value
+
+        with pytest.raises(RuntimeError, match="refused"):
+            bag.load_state_dict(state)
+
+        assert bag.value is before
+        assert [bag.value[0].facts, bag.value[1].inner.facts, bag.value[2].facts] == [
+            ["first"],
+            ["mine"],
+            ["last"],
+        ]
+
+
+class TestClone:
+    def test_a_clone_is_independent(self) -> None:
+        agent = Agent()
+
+        clone = agent.clone()
+        clone.messages[0]["content"] = "other"
+        clone.memory.facts.append("fire is hot")
+
+        assert type(clone) is Agent
+        assert agent.messages[0]["content"] == "hello"
+        assert agent.memory.facts == ["water is wet"]
+
+    def test_private_attributes_are_shared_so_that_the_clone_works(self) -> None:
+        agent = Agent()
+
+        clone = agent.clone()
+
+        assert clone._lock is agent._lock
+        assert clone.memory is not agent.memory
+        assert clone.memory._index is agent.memory._index
+
+    @pytest.mark.parametrize(
+        "original",
+        [Frozen("a", ["x"]), Slotted("a", [WithSlots("b")], 3), Bag({"k": (Memory("x"),)})],
+        ids=lambda original: type(original).__name__,
+    )
+    def test_it_works_for_all_kinds_of_classes(self, original: Any) -> None:
+        clone = original.clone()
+
+        assert clone is not original
+        assert original.diff(clone) == {"added": {}, "removed": {}, "changed": {}}
+
+    def test_attributes_a_class_leaves_out_are_shared(self) -> None:
+        class Child(Checkpointable):
+            def __init__(self, parent: Any) -> None:
+                self.parent = parent
+                self.x = [1]
+
+            def _checkpoint_fields(self) -> list[str]:
+                return ["x"]
+
+        child = Child(Agent())
+        clone = child.clone()
+
+        assert clone.parent is child.parent
+        assert clone.x == [1]
+        assert clone.x is not child.x
+
+
+class TestDiff:
+    def test_it_names_what_was_added_removed_and_changed(self) -> None:
+        old, new = Bag(1), Bag(2)
+        old.gone = "g"  # type: ignore[attr-defined]
+        new.come = "c"  # type: ignore[attr-defined]
+
+        assert old.diff(new) == {
+            "added": {"come": "c"},
+            "removed": {"gone": "g"},
+            "changed": {"value": (1, 2)},
+        }
+
+    @pytest.mark.parametrize(
+        ("old", "new"),
+        [(1, True), (1, 1.0), (0.0, -0.0), ([1], (1,)), ({1: 0}, {True: 0}), ("a", b"a")],
+    )
+    def test_types_count(self, old: Any, new: Any) -> None:
+        assert Bag(old).diff(Bag(new))["changed"] == {"value": (old, new)}
+
+    @pytest.mark.parametrize(
+        ("old", "new"),
+        [
+            (float("nan"), float("nan")),
+            ({"a": 1, "b": [2]}, {"b": [2], "a": 1}),
+            ({3, 1}, {1, 3}),
+            ([{"a": 1, "b": 2}], [{"b": 2, "a": 1}]),
+        ],
+    )
+    def test_equal_values_do_not_differ(self, old: Any, new: Any) -> None:
+        assert not Bag(old).diff(Bag(new))["changed"]
+
+    def test_objects_of_other_classes_differ_by_class(self) -> None:
+        assert Memory().diff(Frozen("a"))["changed"]["__class__"] == ("Memory", "Frozen")
+
+    def test_the_values_are_copies(self) -> None:
+        old, new = Bag([1]), Bag([2])
+
+        old.diff(new)["changed"]["value"][1].append(3)
+
+        assert new.value == [2]
+
+    @pytest.mark.parametrize("other", [None, {}, Agent])
+    def test_anything_else_is_refused(self, other: Any) -> None:
+        with pytest.raises(InvalidArgumentError, match="no Checkpointable"):
+            Agent().diff(other)
