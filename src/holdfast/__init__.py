@@ -63,7 +63,7 @@ _homes = {
 }
 _home_of = {name: home for home, names in _homes.items() for name in names}
 
-__all__ = [  # noqa: RUF022  (sorted as sorted() does)
+__all__ = [
     "AdapterError",
     "AmbiguousIdError",
     "Checkpoint",

@@ -138,6 +138,7 @@ class _Face:
 class SyncClient(_Face):
     """Checkpoints, for programs that are not async. Safe to share between threads.
 
+    >>> from holdfast import SyncClient
     >>> with SyncClient.memory() as client:
     ...     first = client.save("coder", execution_state={"step": 1}, session_id="fix-42")
     ...     second = client.save("coder", execution_state={"step": 2}, session_id="fix-42")
@@ -308,9 +309,7 @@ class SyncClient(_Face):
             save.fork(self._engine, checkpoint_id, session_id, execution_state, context)
         )
 
-    def handoff(
-        self, checkpoint_id: str, target_agent_id: str, contract: str | None = None
-    ) -> str:
+    def handoff(self, checkpoint_id: str, target_agent_id: str, contract: str | None = None) -> str:
         """Offer a checkpoint to another agent; returns the id it restores."""
         return self._run(save.handoff(self._engine, checkpoint_id, target_agent_id, contract))
 
@@ -368,6 +367,7 @@ class Client(_Face):
     """Checkpoints, for async programs. One client serves the tasks of one event loop.
 
     >>> import asyncio
+    >>> from holdfast import Client
     >>> async def main():
     ...     async with Client.memory() as client:
     ...         saved = await client.save("coder", execution_state={"step": 1})
@@ -399,6 +399,7 @@ class Client(_Face):
             plan.close()
 
     async def _answer(self, ask: Ask | Do) -> Any:
+        self._check_open()
         self._attach()
         if isinstance(ask, Do):
             return await self._in_thread(ask.function)
@@ -416,6 +417,10 @@ class Client(_Face):
         loop = asyncio.get_running_loop()
         if loop is self._loop:
             return
+        if self._loop is not None and self._loop.is_running():
+            raise InvalidArgumentError(
+                "this client serves another event loop that is running: open one for each loop"
+            )
         self._detach()
         self._loop = loop
         if self._store.groups_commits:
@@ -586,7 +591,9 @@ class Client(_Face):
         """Remove a checkpoint now; False if there is none."""
         return await self._run(upkeep.expire(self._engine, checkpoint_id))
 
-    async def prune(self, policy: Keep | None = None, *, dry_run: bool = False, **rules: Any) -> Pruned:
+    async def prune(
+        self, policy: Keep | None = None, *, dry_run: bool = False, **rules: Any
+    ) -> Pruned:
         """Remove what a policy does not keep: ``prune(Keep(last=10))`` or ``prune(last=10)``."""
         return await self._run(self._prune(policy, dry_run, rules))
 
@@ -612,7 +619,9 @@ class Client(_Face):
         progress: Progress | None = None,
     ) -> Exported:
         """Write checkpoints to a bundle file that any store can import."""
-        return await self._run(bundle.export(self._engine, file, agent_id, session_id, ids, progress))
+        return await self._run(
+            bundle.export(self._engine, file, agent_id, session_id, ids, progress)
+        )
 
     async def import_(self, file: str | Path, *, progress: Progress | None = None) -> Imported:
         """Bring the checkpoints of a bundle file into this store."""

@@ -43,7 +43,7 @@ class AmbiguousIdError(HoldfastError, LookupError):
         self.prefix = prefix
         self.candidates = candidates
         super().__init__(
-            f"{prefix!r} fits several checkpoints ({', '.join(candidates)}, …): give more characters"
+            f"{prefix!r} fits several checkpoints ({', '.join(candidates)}, …): give more"
         )
 
 

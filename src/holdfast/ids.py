@@ -1,4 +1,4 @@
-"""Checkpoint ids (UUIDs of version 7) and their times, both strictly increasing within a process."""
+"""Checkpoint ids (UUIDs of version 7) and their times, both increasing within a process."""
 
 from __future__ import annotations
 
@@ -48,6 +48,7 @@ def new_stamp() -> tuple[str, int]:
 def new_id() -> str:
     """A new id, greater than every one this process made before.
 
+    >>> from holdfast.ids import new_id
     >>> first, second = new_id(), new_id()
     >>> first < second
     True

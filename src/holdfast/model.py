@@ -10,16 +10,17 @@ from enum import Enum
 from functools import lru_cache
 from typing import Any, Self
 
-from holdfast.core.chunks import encode
+from holdfast.core.chunks import Base, Encoded, encode
 from holdfast.core.codec import pack
 from holdfast.core.migrations import CURRENT_SCHEMA_VERSION, migrate_record
 from holdfast.errors import InvalidArgumentError, SerializationError
 from holdfast.ids import new_id, new_stamp
 
 
-class Framework(str, Enum):
+class Framework(str, Enum):  # noqa: UP042  (StrEnum would lose the repr users compare)
     """The framework an agent runs on.
 
+    >>> from holdfast import Framework
     >>> Framework("langgraph")
     <Framework.LANGGRAPH: 'langgraph'>
     """
@@ -113,6 +114,7 @@ PAYLOAD = ("execution_state", "agent_context", "tasks", "effects", "workspace")
 class Checkpoint(Header):
     """An immutable record of an agent at one moment: who, where, what, when, and a checksum.
 
+    >>> from holdfast import CheckpointBuilder
     >>> checkpoint = CheckpointBuilder("coder").execution_state({"step": 1}).build()
     >>> checkpoint.verify_integrity()
     True
@@ -131,7 +133,7 @@ class Checkpoint(Header):
     def verify_integrity(self) -> bool:
         """Whether the checksum fits everything the record holds."""
         try:
-            encoded = encode(self.payload(), allow_pickle=True)
+            encoded = encode_payload(self.payload(), allow_pickle=True)
             return checksum_fits(self.info(encoded.root.hex(), encoded.size))
         except SerializationError:
             return False
@@ -193,6 +195,18 @@ def make_payload(
     return payload
 
 
+def encode_payload(payload: dict[str, Any], base: Base | None = None, **options: Any) -> Encoded:
+    """The chunks of a payload; errors name a path in the state as ``$.name``."""
+    try:
+        return encode(payload, base, **options)
+    except SerializationError as error:
+        for part, path in (("execution_state", "$"), ("agent_context", "context")):
+            if error.path.startswith(f"$.{part}"):
+                shown = path + error.path.removeprefix(f"$.{part}")
+                raise SerializationError(shown, error.problem) from error
+        raise
+
+
 _COVERED = (*(name for name in _HEADER if name != "checksum"), "content_id", "size")
 
 
@@ -228,6 +242,7 @@ def moment(since_epoch: int) -> datetime:
 class CheckpointBuilder:
     """Builds a checkpoint step by step.
 
+    >>> from holdfast import CheckpointBuilder, Framework
     >>> checkpoint = (
     ...     CheckpointBuilder("coder", Framework.CUSTOM)
     ...     .session("fix-42")
@@ -302,10 +317,10 @@ class CheckpointBuilder:
         """The finished checkpoint, with an id, the time and a checksum."""
         given = {k: v for k, v in self._fields.items() if k not in PAYLOAD}
         info = new_info(**given)
-        payload = make_payload(
-            *(self._fields.get(part, default) for part, default in zip(PAYLOAD, ({}, {}, (), (), None), strict=True))
-        )
-        encoded = encode(payload)
+        unused: dict[str, Any] = {"execution_state": {}, "agent_context": {}}
+        chosen = {k: v for k, v in self._fields.items() if k in PAYLOAD}
+        payload = make_payload(**{**unused, **chosen})
+        encoded = encode_payload(payload)
         info = info.with_(content_id=encoded.root.hex(), size=encoded.size)
         return Checkpoint.from_parts(info, payload)
 
@@ -333,7 +348,9 @@ def new_info(
         {
             "checkpoint_id": checkpoint_id,
             "agent_id": checked_name("agent_id", agent_id),
-            "session_id": new_id() if session_id is None else checked_name("session_id", session_id),
+            "session_id": new_id()
+            if session_id is None
+            else checked_name("session_id", session_id),
             "parent_id": None if parent_id is None else checked_name("parent_id", parent_id),
             "framework": as_framework(framework),
             "schema_version": CURRENT_SCHEMA_VERSION,

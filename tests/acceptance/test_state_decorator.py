@@ -251,16 +251,17 @@ def test_every_is_a_number_from_one(every: Any) -> None:
 
 
 def test_wrong_arguments_are_refused() -> None:
-    def generator(agent: Agent) -> Iterator[int]:
+    def generator(agent: Any, /) -> Iterator[int]:
         yield 1
 
     async def async_generator(agent: Agent) -> Any:
         yield 1
 
     with CheckpointManager() as manager:
-        for wrong in (generator, async_generator, Agent, 3, staticmethod(len), classmethod(len)):
+        others: list[Any] = [Agent, 3, staticmethod(generator), classmethod(generator)]
+        for wrong in (generator, async_generator, *others):
             with pytest.raises(InvalidArgumentError, match="@checkpoint"):
-                checkpoint(manager)(wrong)  # type: ignore[arg-type]
+                checkpoint(manager)(wrong)
         with pytest.raises(InvalidArgumentError, match="with parentheses"):
             checkpoint(lambda agent: None)  # type: ignore[arg-type]
         with pytest.raises(InvalidArgumentError, match="key is"):

@@ -332,14 +332,17 @@ class TestRollback:
         agent.gone = 1  # type: ignore[attr-defined]
         before = agent.state_dict()
 
-        with pytest.raises(RuntimeError, match="bad"), manager.rollback_context("a", agent):
-            agent.step = 2
-            agent.seen.add((2, "b"))
-            memory.facts.append("wrong")
-            memory.come = agent.come = 1  # type: ignore[attr-defined]
-            del agent.gone  # type: ignore[attr-defined]
-            raise RuntimeError("bad")
+        def work() -> None:
+            with manager.rollback_context("a", agent):
+                agent.step = 2
+                agent.seen.add((2, "b"))
+                memory.facts.append("wrong")
+                memory.come = agent.come = 1  # type: ignore[attr-defined]
+                del agent.gone  # type: ignore[attr-defined]
+                raise RuntimeError("bad")
 
+        with pytest.raises(RuntimeError, match="bad"):
+            work()
         assert agent.state_dict() == before
         assert agent.memory is memory
         assert memory.facts == []
@@ -366,35 +369,52 @@ class TestRollback:
     ) -> None:
         agent = Agent(1)
 
-        with pytest.raises(KeyError), manager.rollback_context("a", agent) as rollback:
-            agent.step = 2
-            saved = manager.save("a", agent)
-            raise KeyError
+        def work() -> None:
+            with manager.rollback_context("a", agent):
+                agent.step = 2
+                manager.save("a", agent)
+                raise KeyError
 
-        newest = manager.client.restore(manager.history("a")[0]["id"])
-        assert newest.parent_id == newest.metadata["rolled_back_to"] == rollback.checkpoint_id
+        with pytest.raises(KeyError):
+            work()
+
+        newest, in_block, on_entry = (saved["id"] for saved in manager.history("a"))
+        checkpoint = manager.client.restore(newest)
+        assert checkpoint.parent_id == checkpoint.metadata["rolled_back_to"] == on_entry
         assert manager.load("a", Agent()).step == 1
-        assert manager.load("a", Agent(), saved).step == 2
+        assert manager.load("a", Agent(), in_block).step == 2
 
     def test_blocks_may_be_nested(self, manager: CheckpointManager) -> None:
         agent = Agent(1)
 
-        with pytest.raises(KeyError), manager.rollback_context("outer", agent):
-            agent.step = 2
-            with pytest.raises(ValueError, match="in"), manager.rollback_context("inner", agent):
+        def inner() -> None:
+            with manager.rollback_context("inner", agent):
                 agent.step = 3
                 raise ValueError("in")
-            assert agent.step == 2
-            raise KeyError
+
+        def outer() -> None:
+            with manager.rollback_context("outer", agent):
+                agent.step = 2
+                with pytest.raises(ValueError, match="in"):
+                    inner()
+                assert agent.step == 2
+                raise KeyError
+
+        with pytest.raises(KeyError):
+            outer()
 
         assert agent.step == 1
 
     def test_an_interrupt_rolls_back_as_well(self, manager: CheckpointManager) -> None:
         agent = Agent(1)
 
-        with pytest.raises(KeyboardInterrupt), manager.rollback_context("a", agent):
-            agent.step = 2
-            raise KeyboardInterrupt
+        def work() -> None:
+            with manager.rollback_context("a", agent):
+                agent.step = 2
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            work()
 
         assert agent.step == 1
 
@@ -410,11 +430,14 @@ class TestRollback:
     async def test_it_works_in_async_code(self, manager: CheckpointManager) -> None:
         agent = Agent(1)
 
-        with pytest.raises(RuntimeError):
+        async def work() -> None:
             async with manager.rollback_context("a", agent):
                 agent.step = 2
                 await asyncio.to_thread(manager.save, "a", agent)
-                raise RuntimeError
+                raise KeyError
+
+        with pytest.raises(KeyError):
+            await work()
         async with manager.rollback_context("b", agent):
             agent.step = 3
 
@@ -484,10 +507,23 @@ class TestPickle:
             manager.save("tool", Tool())
             tool = Tool()
             tool.call = None
+
             assert manager.diff("tool", agent=tool)["changed"]["call"][0](1) == 3
-            with pytest.raises(KeyError), manager.rollback_context("tool", manager.load("tool", tool)):
+            assert manager.load("tool", tool).call(1) == 3
+
+    def test_a_rollback_brings_it_back_too(self, tmp_path: Path) -> None:
+        tool = Tool()
+
+        def work() -> None:
+            with (
+                CheckpointManager("file", tmp_path, fmt="pickle") as manager,
+                manager.rollback_context("tool", tool),
+            ):
                 tool.call = None
                 raise KeyError
+
+        with pytest.raises(KeyError):
+            work()
 
         assert tool.call(1) == 3
 

@@ -20,8 +20,10 @@ LAYERS = (
     {"session", "workspace", "coordination", "state"},
     {"client"},
     {"verbs"},
-    {"core", "stores"},
-    {"model", "errors", "_version"},
+    {"stores"},
+    {"model"},
+    {"core", "ids"},
+    {"errors", "_version"},
 )
 RANK = {part: rank for rank, layer in enumerate(reversed(LAYERS)) for part in layer}
 

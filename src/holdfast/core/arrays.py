@@ -1,34 +1,69 @@
-"""Kinds of numpy and pandas values; neither is imported here, only used where it already is."""
+"""Kinds of numpy values; numpy is not imported here, only used where it already is."""
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import Any
 
-from holdfast.core.kinds import Kind, Reader, Unkeepable, add, add_matcher
+from holdfast.core.kinds import Kind, Reader, Unkeepable, add, add_matcher, all_exactly, exactly
 
-NUMPY_ARRAY, NUMPY_SCALAR, PANDAS = 50, 51, 52
+NUMPY_ARRAY, NUMPY_SCALAR = 50, 51
+
+_OBJECTS = "|O"
+_TEXT: dict[str, Any] = {"S": bytes, "U": str}
+_plain_dtype = re.compile(r"[<>|][biufcmMSUV]\d+(\[[\w/]+\])?")
 
 
 def _dtype(dtype: Any) -> Any:
-    return dtype.str if dtype.names is None else dtype.descr
+    """A dtype as plain data: its short name, a shape and what it is made of, or its fields."""
+    np = sys.modules["numpy"]
+    if dtype.subdtype is not None:
+        inner, shape = dtype.subdtype
+        return [_dtype(inner), list(shape)]
+    if dtype.names is not None:
+        fields = [dtype.fields[name] for name in dtype.names]
+        return {
+            "names": list(dtype.names),
+            "formats": [_dtype(field[0]) for field in fields],
+            "offsets": [field[1] for field in fields],
+            "titles": [field[2] if len(field) > 2 else None for field in fields],
+            "itemsize": dtype.itemsize,
+            "aligned": dtype.isalignedstruct,
+        }
+    if not _plain_dtype.fullmatch(dtype.str) or np.dtype(dtype.str) != dtype:
+        raise Unkeepable(f"of dtype {dtype} cannot be checkpointed; convert it with astype(...)")
+    return dtype.str
 
 
 def _make_dtype(plain: Any) -> Any:
     np = sys.modules["numpy"]
-    if isinstance(plain, list):
-        plain = [tuple(tuple(part) if isinstance(part, list) else part for part in field) for field in plain]
-    return np.dtype(plain)
+    if type(plain) is str:
+        if not _plain_dtype.fullmatch(plain):
+            raise ValueError(f"no plain dtype: {plain[:40]!r}")
+        return np.dtype(plain)
+    if type(plain) is list:
+        inner, shape = plain
+        return np.dtype((_make_dtype(inner), tuple(all_exactly(shape, int))))
+    fields = exactly(plain, dict)
+    made = {
+        "names": all_exactly(fields["names"], str),
+        "formats": [_make_dtype(part) for part in exactly(fields["formats"], list)],
+        "offsets": all_exactly(fields["offsets"], int),
+        "titles": all_exactly(fields["titles"], str, type(None)),
+        "itemsize": exactly(fields["itemsize"], int),
+    }
+    return np.dtype(made, align=exactly(fields["aligned"], bool))
 
 
 def _reduce_array(array: Any) -> list[Any]:
     np = sys.modules["numpy"]
     if type(array) is not np.ndarray:
         raise Unkeepable("is a subclass of numpy.ndarray; convert it or register_type(...) it")
-    if array.dtype.hasobject:
-        if array.dtype.names is not None:
-            raise Unkeepable("a structured array that holds objects cannot be checkpointed")
-        return ["numpy:ndarray", array.ravel().tolist(), "|O", list(array.shape)]
+    if array.dtype == object:
+        return ["numpy:ndarray", array.ravel().tolist(), _OBJECTS, list(array.shape)]
+    if array.dtype.itemsize == 0:
+        raise Unkeepable("cannot be checkpointed: its elements have no bytes")
     order = "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
     return ["numpy:ndarray", array.tobytes(order), _dtype(array.dtype), list(array.shape), order]
 
@@ -37,19 +72,22 @@ def _revive_array(plain: list[Any], reader: Reader) -> Any:
     np = sys.modules.get("numpy")
     if np is None:
         return reader.missing(NUMPY_ARRAY, plain, "is not imported")
-    _, data, dtype, shape, *order = plain
-    if dtype == "|O":
-        array = np.empty(len(data), dtype=object)
+    _, data, dtype, shape, *order = exactly(plain, list)
+    all_exactly(shape, int)
+    if dtype == _OBJECTS:
+        array = np.empty(len(exactly(data, list)), dtype=object)
         for i, part in enumerate(data):
             array[i] = part
         return array.reshape(shape)
+    (order,) = all_exactly(order, str)
     made = _make_dtype(dtype)
-    if made.hasobject:
-        raise ValueError("raw bytes cannot hold objects")
-    return np.frombuffer(bytearray(data), dtype=made).reshape(shape, order=order[0])
+    return np.frombuffer(bytearray(exactly(data, bytes)), dtype=made).reshape(shape, order=order)
 
 
 def _reduce_scalar(scalar: Any) -> list[Any]:
+    if scalar.dtype.kind in _TEXT:  # an array, or str(), would lose the NULs at its end
+        text = _TEXT[scalar.dtype.kind].__getitem__(scalar, slice(None))
+        return ["numpy:generic", text, scalar.dtype.kind]
     return ["numpy:generic", scalar.tobytes(), _dtype(scalar.dtype)]
 
 
@@ -57,126 +95,27 @@ def _revive_scalar(plain: list[Any], reader: Reader) -> Any:
     np = sys.modules.get("numpy")
     if np is None:
         return reader.missing(NUMPY_SCALAR, plain, "is not imported")
-    made = _make_dtype(plain[2])
-    if made.hasobject:
-        raise ValueError("raw bytes cannot hold an object")
+    _, data, dtype = exactly(plain, list)
+    if type(dtype) is str and dtype in _TEXT:
+        return (np.bytes_ if dtype == "S" else np.str_)(exactly(data, _TEXT[dtype]))
+    made = _make_dtype(dtype)
     if made.itemsize == 0:
-        return made.type()
-    return np.frombuffer(plain[1], dtype=made)[0]
-
-
-def _column(values: Any) -> list[Any]:
-    """A column as its dtype and, for numpy types, its array; else its elements one by one."""
-    np = sys.modules["numpy"]
-    if isinstance(values.dtype, np.dtype):
-        return [None, values.to_numpy(copy=True)]
-    if isinstance(values.dtype, sys.modules["pandas"].CategoricalDtype):
-        categorical = values.array if hasattr(values, "array") else values
-        return [
-            "category",
-            [categorical.codes.tolist(), _index(categorical.categories), bool(categorical.ordered)],
-        ]
-    return [str(values.dtype), list(values)]
-
-
-def _make_column(plain: list[Any]) -> Any:
-    pd = sys.modules["pandas"]
-    dtype, data = plain
-    if dtype == "category":
-        codes, categories, ordered = data
-        return pd.Categorical.from_codes(codes, _make_index(categories), ordered=ordered)
-    return data if dtype is None else pd.array(data, dtype=dtype)
-
-
-def _index(index: Any) -> list[Any]:
-    pd = sys.modules["pandas"]
-    if type(index) is pd.RangeIndex:
-        return ["range", index.start, index.stop, index.step, index.name]
-    if isinstance(index, pd.MultiIndex):
-        return ["multi", [list(row) for row in index], list(index.names)]
-    freq = getattr(index, "freqstr", None)
-    return ["index", *_column(index), index.name, freq]
-
-
-def _make_index(plain: list[Any]) -> Any:
-    pd = sys.modules["pandas"]
-    kind, *rest = plain
-    if kind == "range":
-        start, stop, step, name = rest
-        return pd.RangeIndex(start, stop, step, name=name)
-    if kind == "multi":
-        return pd.MultiIndex.from_tuples([tuple(row) for row in rest[0]], names=rest[1])
-    dtype, data, name, freq = rest
-    index = pd.Index(_make_column([dtype, data]), name=name)
-    if freq is not None:
-        index.freq = freq
-    return index
-
-
-def _reduce_pandas(value: Any) -> list[Any]:
-    pd = sys.modules["pandas"]
-    cls = type(value)
-    if value is pd.NaT or value is pd.NA:
-        return ["pandas:" + repr(value).strip("<>"), None]
-    if cls is pd.Timestamp:
-        return ["pandas:Timestamp", [value.value, value.unit, value.tzinfo, value.fold]]
-    if cls is pd.Timedelta:
-        return ["pandas:Timedelta", [value.value, value.unit]]
-    if cls is pd.Series:
-        return ["pandas:Series", [_column(value), _index(value.index), value.name, value.attrs]]
-    if cls is pd.DataFrame:
-        columns = [_column(value.iloc[:, i]) for i in range(value.shape[1])]
-        return ["pandas:DataFrame", [columns, _index(value.columns), _index(value.index), value.attrs]]
-    if isinstance(value, pd.Index):
-        return ["pandas:Index", _index(value)]
-    raise Unkeepable("cannot be checkpointed; convert it or register_type(...) it")
-
-
-def _revive_pandas(plain: list[Any], reader: Reader) -> Any:
-    pd = sys.modules.get("pandas")
-    if pd is None:
-        return reader.missing(PANDAS, plain, "is not imported")
-    kind, main = plain
-    if kind in ("pandas:NaT", "pandas:NA"):
-        return getattr(pd, kind[7:])
-    if kind == "pandas:Timestamp":
-        value, unit, tz, fold = main
-        stamp = pd.Timestamp(value, unit="ns", tz="UTC").as_unit(unit)
-        stamp = stamp.tz_localize(None) if tz is None else stamp.tz_convert(tz)
-        return stamp.replace(fold=fold) if fold else stamp
-    if kind == "pandas:Timedelta":
-        return pd.Timedelta(main[0], unit="ns").as_unit(main[1])
-    if kind == "pandas:Series":
-        column, index, name, attrs = main
-        series = pd.Series(_make_column(column), index=_make_index(index), name=name)
-        series.attrs.update(attrs)
-        return series
-    if kind == "pandas:DataFrame":
-        columns, names, index, attrs = main
-        rows = _make_index(index)
-        frame = pd.DataFrame({i: pd.Series(_make_column(c), index=rows) for i, c in enumerate(columns)}, index=rows)
-        frame.columns = _make_index(names)
-        frame.attrs.update(attrs)
-        return frame
-    if kind == "pandas:Index":
-        return _make_index(main)
-    raise ValueError(f"no such pandas kind: {kind}")
+        return made.type(b"")
+    (value,) = np.frombuffer(bytearray(exactly(data, bytes)), dtype=made)
+    return value
 
 
 ARRAY_KIND = add(Kind(NUMPY_ARRAY, "ndarray", _reduce_array, _revive_array))
 SCALAR_KIND = add(Kind(NUMPY_SCALAR, "numpy", _reduce_scalar, _revive_scalar))
-PANDAS_KIND = add(Kind(PANDAS, "pandas", _reduce_pandas, _revive_pandas))
 
 
 def _match(cls: type) -> Kind | None:
-    np, pd = sys.modules.get("numpy"), sys.modules.get("pandas")
+    np = sys.modules.get("numpy")
     if np is not None and hasattr(np, "generic"):
         if issubclass(cls, np.ndarray):
             return ARRAY_KIND
         if issubclass(cls, np.generic):
             return SCALAR_KIND
-    if pd is not None and hasattr(pd, "DataFrame") and cls.__module__.split(".")[0] == "pandas":
-        return PANDAS_KIND
     return None
 
 

@@ -143,15 +143,15 @@ def datetime_fields(value: dt.datetime) -> list[Any]:
 
 def make_datetime(cls: type[dt.datetime], plain: list[Any]) -> dt.datetime:
     """A datetime of that class, made by datetime's own ``__new__``."""
-    *parts, tz = plain
-    *parts, fold = all_exactly(parts, int)
-    return dt.datetime.__new__(cls, *parts, tzinfo=tz, fold=fold)
+    *numbers, tz = plain
+    *parts, fold = all_exactly(numbers, int)
+    return dt.datetime.__new__(cls, *parts, **{"tzinfo": tz, "fold": fold})
 
 
 def _make_time(plain: list[Any], _: Reader) -> dt.time:
-    *parts, tz = plain
-    *parts, fold = all_exactly(parts, int)
-    return dt.time(*parts, tzinfo=tz, fold=fold)
+    *numbers, tz = plain
+    *parts, fold = all_exactly(numbers, int)
+    return dt.time(*parts, **{"tzinfo": tz, "fold": fold})
 
 
 add(Kind(17, "datetime", datetime_fields, lambda p, _: make_datetime(dt.datetime, p)), dt.datetime)

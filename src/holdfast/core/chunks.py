@@ -28,6 +28,7 @@ from holdfast.core.format import (
 )
 from holdfast.core.pages import Page, cut
 from holdfast.core.views import Blob, Elements, Items, Layout, Shrunk, is_plain_dict
+from holdfast.errors import SerializationError
 
 _NO_LAYOUT = Layout()
 
@@ -65,6 +66,7 @@ def encode(
     Paths named ``append_only`` are lists whose saved elements the caller never changes. The seed
     must be the one the base was made with.
 
+    >>> from holdfast.core.chunks import encode
     >>> first = encode({"messages": ["hello"] * 9000})
     >>> second = encode({"messages": ["hello"] * 9000 + ["bye"]}, first.base)
     >>> len(second.chunks) < len(first.chunks)
@@ -72,7 +74,11 @@ def encode(
     """
     encoder = _Encoder(Packer(allow_pickle), base, seed, frozenset(append_only))
     layout = base.layout if base is not None and base.layout != _NO_LAYOUT else None
-    shrunk = encoder.shrink(value, layout, 0, ())
+    try:
+        shrunk = encoder.shrink(value, layout, 0, ())
+    except SerializationError:
+        encoder.pack(value)  # parts were packed by themselves: the whole knows the whole path
+        raise
     root = encoder.emit(shrunk.data)
     used = frozenset(encoder.used)
     chunks = {name: raw for name, raw in encoder.new.items() if name in used}
@@ -160,7 +166,9 @@ class _Encoder:
             data = self.pack(value)
             return Shrunk(data, len(data))
         pages = cut(Blob(self, blob), layout.pages, self.seed)
-        return self._paged(PAGED_STR if isinstance(value, str) else PAGED_BYTES, pages, Layout(pages))
+        return self._paged(
+            PAGED_STR if isinstance(value, str) else PAGED_BYTES, pages, Layout(pages)
+        )
 
     def _container(
         self, kind: type[Elements], value: Any, layout: Layout, path: tuple[str, ...]

@@ -12,9 +12,9 @@ _unlisted: weakref.WeakValueDictionary[str, type] = weakref.WeakValueDictionary(
 _names: dict[type, str] = {}
 
 # Past any __getattribute__ of a metaclass or a lazy module: looking must not run code.
-_mro = type.__dict__["__mro__"].__get__
-_class_dict = type.__dict__["__dict__"].__get__
-_module_dict = types.ModuleType.__dict__["__dict__"].__get__
+_mro = vars(type)["__mro__"].__get__
+_class_dict = vars(type)["__dict__"].__get__
+_module_dict = vars(types.ModuleType)["__dict__"].__get__
 
 
 def class_name(cls: type) -> str:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import ormsgpack
 
-from holdfast.core import arrays, basics, objects  # noqa: F401  (arrays and objects fill the table)
+from holdfast.core import basics, objects
 from holdfast.core.kinds import Kind, Unkeepable, add, by_code, exactly, kind_of
 from holdfast.core.raw import Raw
 from holdfast.errors import CheckpointIntegrityError, SerializationError, UnknownTypeError
@@ -240,6 +240,7 @@ _UNORDERED = frozenset({basics.SET, basics.FROZENSET, objects.SUBCLASS})
 def pack(value: Any, allow_pickle: bool = False) -> bytes:
     """The bytes of a value, types kept exactly.
 
+    >>> from holdfast.core.codec import pack, unpack
     >>> unpack(pack({"when": (1, 2.0)}))
     {'when': (1, 2.0)}
     """

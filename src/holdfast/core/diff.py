@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import ormsgpack
 
-from holdfast.core.codec import BYTES_KINDS, Ready, Unpacker
+from holdfast.core.codec import BYTES_KINDS, Ready
 from holdfast.core.format import (
     PAGED_DICT,
     PAGED_LIST,
@@ -42,18 +42,15 @@ _ROOT_PATHS = {
 class ByPath(dict[str, Any]):
     """Values by path; a path of the state may be written without its leading ``$.``."""
 
-    def _found(self, path: object) -> object:
-        if isinstance(path, str) and not dict.__contains__(self, path):
-            whole = f"${path}" if path.startswith("[") else f"$.{path}"
-            if dict.__contains__(self, whole):
-                return whole
-        return path
+    def _found(self, path: str) -> str:
+        whole = f"${path}" if path.startswith("[") else f"$.{path}"
+        return whole if not super().__contains__(path) and super().__contains__(whole) else path
 
     def __getitem__(self, path: str) -> Any:
-        return dict.__getitem__(self, self._found(path))  # type: ignore[index]
+        return super().__getitem__(self._found(path))
 
     def __contains__(self, path: object) -> bool:
-        return dict.__contains__(self, self._found(path))
+        return isinstance(path, str) and super().__contains__(self._found(path))
 
 
 @dataclass(slots=True)
@@ -78,7 +75,10 @@ class Diff:
         if not self:
             return "no changes"
         lines = [
-            *(f"~ {path}: {_short(old)} -> {_short(new)}" for path, (old, new) in self.changed.items()),
+            *(
+                f"~ {path}: {_short(old)} -> {_short(new)}"
+                for path, (old, new) in self.changed.items()
+            ),
             *(f"- {path}: {_short(value)}" for path, value in self.removed.items()),
             *(f"+ {path}: {_short(value)}" for path, value in self.added.items()),
             *(f"> {old}: moved to {new}" for old, new in self.moved.items()),
@@ -89,7 +89,9 @@ class Diff:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data: four dicts by path."""
-        return {name: dict(getattr(self, name)) for name in ("added", "removed", "changed", "moved")}
+        return {
+            name: dict(getattr(self, name)) for name in ("added", "removed", "changed", "moved")
+        }
 
 
 def _short(value: Any) -> str:
@@ -100,6 +102,7 @@ def _short(value: Any) -> str:
 def diff_values(old: Any, new: Any) -> Diff:
     """What changed between two values in memory.
 
+    >>> from holdfast.core.diff import diff_values
     >>> print(diff_values({"step": 1, "log": ["a"]}, {"step": 2, "log": ["a", "b"]}))
     ~ $.step: 1 -> 2
     + $.log[1]: 'b'
@@ -265,7 +268,9 @@ class _Differ:
         else:
             yield from self._compare(old, new, path)
 
-    def _lists(self, a: list[Any], b: list[Any], path: str, from_a: int, from_b: int) -> Asking[None]:
+    def _lists(
+        self, a: list[Any], b: list[Any], path: str, from_a: int, from_b: int
+    ) -> Asking[None]:
         keys_a, keys_b = [_bytes(e) for e in a], [_bytes(e) for e in b]
         for tag, i1, i2, j1, j2 in _aligned(keys_a, keys_b):
             if tag == "equal":

@@ -59,14 +59,18 @@ def array_header(count: int) -> bytes:
     """The bytes msgpack puts before that many list elements."""
     if count < 16:
         return bytes((0x90 | count,))
-    return b"\xdc" + count.to_bytes(2, "big") if count < 2**16 else b"\xdd" + count.to_bytes(4, "big")
+    return (
+        b"\xdc" + count.to_bytes(2, "big") if count < 2**16 else b"\xdd" + count.to_bytes(4, "big")
+    )
 
 
 def map_header(count: int) -> bytes:
     """The bytes msgpack puts before that many dict items."""
     if count < 16:
         return bytes((0x80 | count,))
-    return b"\xde" + count.to_bytes(2, "big") if count < 2**16 else b"\xdf" + count.to_bytes(4, "big")
+    return (
+        b"\xde" + count.to_bytes(2, "big") if count < 2**16 else b"\xdf" + count.to_bytes(4, "big")
+    )
 
 
 _PLAIN, _ZSTD = b"\x00", b"\x01"
@@ -79,7 +83,7 @@ class _Zstd(threading.local):
     def __init__(self) -> None:
         import zstandard
 
-        self.compress = zstandard.ZstdCompressor(level=3).compress
+        self.compress = zstandard.ZstdCompressor(level=1).compress
         self.decompress = zstandard.ZstdDecompressor().decompress
         self.error: Any = zstandard.ZstdError
         self.frame_size = zstandard.frame_content_size

@@ -109,6 +109,7 @@ def register_type(
 ) -> None:
     """Teach Holdfast to keep a class: ``encode`` gives plain data, ``decode`` makes it again.
 
+    >>> from holdfast import register_type
     >>> class Celsius:
     ...     def __init__(self, degrees): self.degrees = degrees
     >>> register_type(Celsius, lambda c: c.degrees, Celsius, name="celsius")

@@ -32,7 +32,9 @@ def migrate_record(
             )
         following, migrate = steps[version]
         if following in seen:
-            raise SchemaMigrationError(f"the migration from {version!r} leads back to {following!r}")
+            raise SchemaMigrationError(
+                f"the migration from {version!r} leads back to {following!r}"
+            )
         record = {**migrate(record), "schema_version": following}
         seen.add(following)
         version = following

@@ -7,7 +7,8 @@ import sys
 import types
 from typing import Any
 
-from holdfast.core import basics
+# Numbers of numpy and dates of pandas are subclasses too: arrays and frames are asked first.
+from holdfast.core import arrays, basics, frames  # noqa: F401
 from holdfast.core.classes import class_attribute, class_name, find_class, is_listed
 from holdfast.core.kinds import Kind, Reader, Unkeepable, add, add_matcher, all_exactly, exactly
 from holdfast.core.subclasses import base_by_name, base_of
@@ -81,7 +82,7 @@ def _revive_object(plain: list[Any], reader: Reader) -> Any:
     cls = find_class(name)
     if cls is None or kind_by_type(cls) is not OBJECT_KIND:
         return reader.missing(OBJECT, plain, _why_missing(cls))
-    obj = object.__new__(cls)
+    obj: Any = object.__new__(cls)
     set_attributes(obj, values)
     return obj
 
@@ -135,7 +136,7 @@ def _revive_named_tuple(plain: list[Any], reader: Reader) -> Any:
         return reader.missing(NAMED_TUPLE, plain, _why_missing(cls))
     if len(class_attribute(cls, "_fields")) != len(exactly(parts, list)):
         return reader.missing(NAMED_TUPLE, plain, "has other fields now")
-    value = tuple.__new__(cls, parts)
+    value: Any = tuple.__new__(cls, parts)
     for values in extra:
         set_attributes(value, values)
     return value
@@ -243,15 +244,16 @@ def _revive_pydantic(plain: list[Any], reader: Reader) -> Any:
     cls = find_class(name)
     if cls is None or kind_by_type(cls) is not PYDANTIC_KIND:
         return reader.missing(PYDANTIC, plain, _why_missing(cls))
-    obj = object.__new__(cls)
+    obj: Any = object.__new__(cls)
     object.__setattr__(obj, "__dict__", exactly(values, dict))
     parts = (
         set(all_exactly(chosen, str)),
         exactly(extra, dict, type(None)),
         exactly(private, dict, type(None)),
     )
+    slots = _slots(cls)  # a RootModel hides them behind class attributes
     for part, value in zip(_PYDANTIC_PARTS, parts, strict=True):
-        object.__setattr__(obj, part, value)
+        slots[part].__set__(obj, value)
     return obj
 
 
@@ -267,7 +269,7 @@ def _revive_pydantic_v1(plain: list[Any], reader: Reader) -> Any:
     cls = find_class(name)
     if cls is None or kind_by_type(cls) is not PYDANTIC_V1_KIND:
         return reader.missing(PYDANTIC_V1, plain, _why_missing(cls))
-    obj = object.__new__(cls)
+    obj: Any = object.__new__(cls)
     object.__setattr__(obj, "__dict__", exactly(values, dict))
     object.__setattr__(obj, "__fields_set__", set(all_exactly(chosen, str)))
     slots = _slots(cls)
@@ -326,9 +328,11 @@ STRUCT_KIND = add(Kind(STRUCT, "msgspec", _reduce_struct, _revive_struct))
 
 def kind_by_type(cls: type) -> Kind | None:
     """The kind of a class of the user's, by what the class is; None where it cannot be kept."""
-    if cls not in _kinds:
-        _kinds[cls] = _classify(cls)
-    return _kinds[cls]
+    try:
+        return _kinds[cls]
+    except KeyError:
+        _kinds[cls] = kind = _classify(cls)
+        return kind
 
 
 def _classify(cls: type) -> Kind | None:

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from xxhash import xxh3_64_intdigest, xxh3_128_digest
 
-PAGE = 8192
+PAGE = 16384
 MAX_PAGE = 4 * PAGE
 TAIL_PAGE = 1024
 

@@ -51,15 +51,13 @@ class _Rewriter:
         self.kinds = 0
 
     def walk(self, value: Any, path: str) -> Any:
-        from holdfast.core.codec import Ready
-
         cls = type(value)
         if cls in _as_they_are:
             return value
         if cls is int:
-            return value if -(2**63) <= value < 2**64 else Ready(*self.packer.reduce(value))
+            return value if -(2**63) <= value < 2**64 else self._object(value, path)
         if cls is str:
-            return value if _is_utf8(value) else Ready(*self.packer.reduce(value))
+            return value if _is_utf8(value) else self._object(value, path)
         if id(value) in self.open:
             first = self.open[id(value)]
             raise SerializationError(
@@ -144,9 +142,8 @@ class _Rewriter:
         if code == basics.PAIRS:
             return self._pairs(plain, path)
         if code == objects.EXCEPTION:
-            name, attributes, args, *group = plain
             where = (path, path, f"{path}.args", path, f"{path}.exceptions")
-            return [self.walk(*part) for part in zip((name, attributes, args, *group), where)]
+            return [self.walk(*part) for part in zip(plain, where, strict=False)]
         if code == objects.SUBCLASS:
             name, main, base, attributes = plain
             return [name, self._contents(base, main, path), base, self.walk(attributes, path)]

@@ -68,6 +68,7 @@ def decode(
     """The value that a root chunk stands for, given all chunks it needs.
 
     >>> from holdfast.core.chunks import encode
+    >>> from holdfast.core.tree import decode
     >>> encoded = encode([1, (2, 3)])
     >>> decode(encoded.root, encoded.chunks)
     [1, (2, 3)]
@@ -93,7 +94,7 @@ class _Decoder:
         return self.unpacker.unpack(self.chunks[name])
 
     def _extra(self, code: int, data: bytes) -> Any:
-        if code == REF_LEAF or code == REF_NODE:
+        if code in (REF_LEAF, REF_NODE):
             return self.value(data)
         if code not in _PAGED:
             raise CheckpointIntegrityError(None, f"unknown kind of value {code}")
@@ -151,7 +152,7 @@ def references(raw: bytes) -> list[tuple[bytes, bool]]:
     found: list[tuple[bytes, bool]] = []
 
     def collect(code: int, data: bytes) -> None:
-        if code == REF_LEAF or code == REF_NODE:
+        if code in (REF_LEAF, REF_NODE):
             found.append((data, code == REF_NODE))
         elif code in _PAGED:
             found.extend(index_references(data))

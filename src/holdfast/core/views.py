@@ -79,9 +79,7 @@ class Elements:
     code = PAGED_LIST
     header = staticmethod(array_header)
 
-    def __init__(
-        self, encoder: Encoder, value: Any, layout: Layout, path: tuple[str, ...]
-    ) -> None:
+    def __init__(self, encoder: Encoder, value: Any, layout: Layout, path: tuple[str, ...]) -> None:
         self.encoder = encoder
         self.layout = layout
         self.path = path
@@ -183,7 +181,7 @@ class Elements:
 
 
 class Items(Elements):
-    """A dict with plain string keys; boundaries hang on the keys, so that edits do not move them."""
+    """A dict with plain string keys; boundaries hang on the keys, so edits do not move them."""
 
     code = PAGED_DICT
     header = staticmethod(map_header)

@@ -78,7 +78,7 @@ class Query:
     since: datetime | None = None
     until: datetime | None = None
     before: str | None = None
-    """Only records older than this one: the last of the page before."""
+    """Only records older than this one, the last of the page before; none if it is gone."""
     limit: int | None = None
     include_expired: bool = False
 

@@ -8,7 +8,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from holdfast.core.codec import pack, unpack
-from holdfast.errors import CheckpointConflictError, StoreClosedError
+from holdfast.errors import (
+    CheckpointConflictError,
+    CheckpointIntegrityError,
+    StoreClosedError,
+)
 from holdfast.model import CheckpointInfo
 from holdfast.stores.base import (
     Collected,
@@ -65,7 +69,10 @@ class MemoryStore(Store):
             if info is None or info.is_expired():
                 return None
             root = bytes.fromhex(info.content_id)
-            return Record(_copy(info), gather(root, self._stored, verify))
+            try:
+                return Record(_copy(info), gather(root, self._stored, verify))
+            except CheckpointIntegrityError as error:
+                raise CheckpointIntegrityError(checkpoint_id, error.reason) from None
 
     def _stored(self, names: Collection[bytes]) -> dict[bytes, bytes]:
         return {name: self._chunks[name][0] for name in names if name in self._chunks}
@@ -82,10 +89,12 @@ class MemoryStore(Store):
     def query(self, query: Query) -> list[CheckpointInfo]:
         now = datetime.now(UTC)
         with self._open():
-            last = self._infos.get(query.before) if query.before is not None else None
+            last = self._infos.get(query.before or "")
             found = [info for info in self._infos.values() if query.admits(info, now)]
         found = sort_newest_first(found)
-        if last is not None:
+        if query.before is not None:
+            if last is None:
+                return []
             bound = (last.created_at, last.checkpoint_id)
             found = [info for info in found if (info.created_at, info.checkpoint_id) < bound]
         return [_copy(info) for info in found[: query.limit]]
@@ -135,4 +144,4 @@ class MemoryStore(Store):
 
 def _copy(info: CheckpointInfo) -> CheckpointInfo:
     """The same record with metadata of its own, so that no caller can reach into the store."""
-    return replace(info, metadata=unpack(pack(info.metadata), "raw")) if info.metadata else replace(info, metadata={})
+    return replace(info, metadata=unpack(pack(info.metadata), "raw") if info.metadata else {})

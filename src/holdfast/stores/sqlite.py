@@ -44,6 +44,7 @@ Row = tuple[Any, ...]
 _BATCH = 500
 _TIES = 1024
 """How many checkpoints may have been made in one microsecond."""
+_FARTHEST = 2**63 // _TIES - 1
 
 
 class SqliteStore(Store):
@@ -58,8 +59,8 @@ class SqliteStore(Store):
     def __init__(self, path: str | Path, durability: Durability = "full") -> None:
         if str(path) in ("", ":memory:"):
             raise InvalidArgumentError('an SQLite store needs a file; use "memory://" for memory')
-        self._db = Connections(Path(path), durability)
         self._waiting: deque[Pending] = deque()
+        self._db = Connections(Path(path), durability, in_child=self._waiting.clear)
         self._session_keys: dict[tuple[str, str], int] = {}
 
     @property
@@ -72,6 +73,8 @@ class SqliteStore(Store):
         self.flush(pending)
         if pending.error is not None:
             raise pending.error
+        if not pending.done:  # another thread took it along and was interrupted
+            raise StoreError(f"{self.name}: the save was interrupted; save again")
 
     def submit(self, pending: Pending) -> None:
         """Put a commit in the queue; ``flush`` carries it out."""
@@ -92,6 +95,8 @@ class SqliteStore(Store):
                 self._write(batch)
             except HoldfastError as error:
                 _settle(batch, error)
+            except Exception as error:
+                _settle(batch, StoreError(f"{self.name} failed: {error}"))
             except BaseException:  # an interrupt of this thread: the others must not think it done
                 _settle(batch, StoreError(f"{self.name}: the thread that wrote was interrupted"))
                 raise
@@ -101,15 +106,15 @@ class SqliteStore(Store):
 
     def _write(self, batch: list[Pending]) -> None:
         self._db.check()
-        now = time.time_ns() // 1000
         new_sessions: dict[tuple[str, str], int] = {}
         chunks: list[Row] = []
         with self._db.transaction() as db:
             crashpoints.reach("sqlite:begun")
+            now = time.time_ns() // 1000  # not earlier: gc takes older chunks it knows no record of
             for pending in batch:
                 try:
                     self._insert(db, pending.commit, new_sessions)
-                except (CheckpointConflictError, MissingBase, MissingParent) as error:
+                except (HoldfastError, MissingBase, MissingParent) as error:
                     pending.error = error
                 else:
                     chunks += [(name, now, data) for name, data in pending.commit.chunks.items()]
@@ -137,6 +142,8 @@ class SqliteStore(Store):
             (key,) = db.execute(sql.SELECT_SESSION, session).fetchone()
             new_sessions[session] = key
         seq, *row = _row(info, key)
+        if seq // _TIES != microseconds(info.created_at):
+            raise InvalidArgumentError(f"created_at is {info.created_at}: too far away to be kept")
         for tie in range(_TIES):
             try:
                 db.execute(sql.INSERT_CHECKPOINT, (seq + tie, *row))
@@ -217,9 +224,15 @@ class SqliteStore(Store):
             for part in _batches(dead):
                 # In parts, so that no saver waits long; a chunk saved again meanwhile is spared.
                 self._remove(sql.DROP_CHUNK, [(row[0], bound) for row in part])
-            with self._db.write_lock, self._db.errors():
-                self._db.writer.execute("PRAGMA incremental_vacuum").fetchall()
+            self._give_back_space()
         return Collected(len(dead), sum(row[2] for row in dead))
+
+    def _give_back_space(self) -> None:
+        before, free = -1, 0
+        while free != before:
+            with self._db.write_lock, self._db.transaction() as db:
+                db.execute(f"PRAGMA incremental_vacuum({_BATCH})").fetchall()
+                before, (free,) = free, db.execute("PRAGMA freelist_count").fetchone()
 
     def stats(self) -> Stats:
         with self._db.reading() as db:
@@ -275,9 +288,9 @@ def _where(query: Query) -> tuple[str, list[Any]]:
     if query.handoff_target is not None:
         require("c.target = ?", query.handoff_target)
     if query.since is not None:
-        require("c.seq >= ?", microseconds(query.since) * _TIES)
+        require("c.seq >= ?", _seq(query.since))
     if query.until is not None:
-        require("c.seq < ?", microseconds(query.until) * _TIES)
+        require("c.seq < ?", _seq(query.until))
     if query.before is not None:
         require(sql.OLDER_THAN, _key(query.before))
     if not query.include_expired:
@@ -306,6 +319,11 @@ def _id(key: bytes | str) -> str:
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
+def _seq(created_at: datetime) -> int:
+    """The first place for a time; the times before 1685 and after 2255 have none of their own."""
+    return max(-_FARTHEST, min(_FARTHEST, microseconds(created_at))) * _TIES
+
+
 def _row(info: CheckpointInfo, session: int) -> Row:
     expires = info.expires_at
     body = pack(
@@ -321,7 +339,7 @@ def _row(info: CheckpointInfo, session: int) -> Row:
         ]
     )
     return (
-        microseconds(info.created_at) * _TIES,
+        _seq(info.created_at),
         _key(info.checkpoint_id),
         session,
         None if info.parent_id is None else _key(info.parent_id),

@@ -7,7 +7,7 @@ import random
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
@@ -35,34 +35,39 @@ _of_the_parent: list[sqlite3.Connection] = []  # kept, because closing them woul
 class Connections:
     """One connection that writes and some that read, each used by one thread at a time."""
 
-    def __init__(self, path: Path, durability: Durability) -> None:
+    def __init__(
+        self, path: Path, durability: Durability, in_child: Callable[[], object] = lambda: None
+    ) -> None:
         if durability not in ("full", "normal"):
             raise InvalidArgumentError(f'durability is "full" or "normal", not {durability!r}')
         self.path = path
         self.name = f"the SQLite store {path}"
         self.durability = durability
         self.closed = False
+        self._in_child = in_child
         with self.errors():
             self._make_directory()
             self._open()
-            try:
-                self._prepare()
-            except BaseException:
-                self.writer.close()
-                raise
 
     def _open(self) -> None:
         self._pid = os.getpid()
         self.write_lock = threading.Lock()
         self._readers: list[sqlite3.Connection] = []
         self.writer = self._connect()
+        try:
+            self._prepare()
+            self.writer.execute("PRAGMA busy_timeout = 0")  # it waits in its own way: _patiently
+        except BaseException:
+            self.writer.close()
+            raise
 
     def check(self) -> None:
-        """Refuse a closed store; open anew in a forked child, where connections must not be used."""
+        """Refuse a closed store; open anew in a forked child, which must not use the parent's."""
         if self.closed:
             raise StoreClosedError(self.name)
         if os.getpid() != self._pid:
             _of_the_parent.extend((self.writer, *self._readers))
+            self._in_child()
             with self.errors():
                 self._open()
 
@@ -74,11 +79,15 @@ class Connections:
                 f"{self.name} cannot be opened: {error.strerror}: {self.path.parent}"
             ) from error
         if self.path.is_dir():
-            raise StoreConnectionError(f"{self.name} cannot be opened: it is a directory, not a file")
+            raise StoreConnectionError(
+                f"{self.name} cannot be opened: it is a directory, not a file"
+            )
 
     def _connect(self) -> sqlite3.Connection:
         # isolation_level None: transactions begin and end where this code says so.
-        db = sqlite3.connect(self.path, timeout=0, isolation_level=None, check_same_thread=False)
+        db = sqlite3.connect(
+            self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
         db.execute(f"PRAGMA synchronous = {self.durability.upper()}")
         db.execute("PRAGMA temp_store = MEMORY")
         db.execute("PRAGMA cache_size = -8000")
@@ -87,9 +96,11 @@ class Connections:
 
     def _prepare(self) -> None:
         db = self.writer
+        db.execute("BEGIN")  # one view: another process may be making the tables just now
         (version,) = db.execute("PRAGMA user_version").fetchone()
         (application,) = db.execute("PRAGMA application_id").fetchone()
         (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        db.execute("COMMIT")
         if application != sql.APPLICATION_ID and (tables or application):
             raise StoreFormatError(
                 f"{self.path} is an SQLite file of another program; choose another path"
@@ -106,7 +117,9 @@ class Connections:
         self._patiently("PRAGMA journal_mode = WAL")
         self._patiently("BEGIN IMMEDIATE")
         try:
-            (version,) = db.execute("PRAGMA user_version").fetchone()  # another process may have won
+            (version,) = db.execute(
+                "PRAGMA user_version"
+            ).fetchone()  # another process may have won
             for step in sql.MIGRATIONS[version:]:
                 for statement in filter(str.strip, step.split(";")):
                     db.execute(statement)
@@ -128,7 +141,10 @@ class Connections:
                 self.writer.execute(statement)
                 return
             except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                if error.sqlite_errorcode & 0xFF not in (
+                    sqlite3.SQLITE_BUSY,
+                    sqlite3.SQLITE_LOCKED,
+                ):
                     raise
                 if time.monotonic() > deadline:
                     raise StoreConnectionError(
@@ -154,25 +170,38 @@ class Connections:
         """Read from one unchanging view of the file."""
         self.check()
         with self.errors():
+            if not self._readers and self.write_lock.acquire(blocking=False):
+                # Nobody writes: no connection of its own is needed just to read.
+                try:
+                    with self._view(self.writer):
+                        self._patiently("PRAGMA user_version")  # the view begins here
+                        yield self.writer
+                finally:
+                    self.write_lock.release()
+                return
             try:
                 db = self._readers.pop()
             except IndexError:
                 db = self._connect()
-            keep = False
             try:
-                db.execute("BEGIN")
-                yield db
-                db.execute("COMMIT")
-                keep = True
-            except HoldfastError:
-                db.execute("ROLLBACK")
-                keep = True
+                with self._view(db):
+                    yield db
+            except BaseException:
+                db.close()
                 raise
-            finally:
-                if keep and len(self._readers) < _READERS_KEPT and not self.closed:
-                    self._readers.append(db)
-                else:
-                    db.close()
+            if len(self._readers) < _READERS_KEPT and not self.closed:
+                self._readers.append(db)
+            else:
+                db.close()
+
+    @contextmanager
+    def _view(self, db: sqlite3.Connection) -> Iterator[None]:
+        db.execute("BEGIN")
+        try:
+            yield
+        finally:
+            if db.in_transaction:
+                db.execute("COMMIT")
 
     @contextmanager
     def errors(self) -> Iterator[None]:
@@ -189,11 +218,15 @@ class Connections:
         if code == sqlite3.SQLITE_FULL:
             return StoreFullError(f"{self.name} has no space left: free some and save again")
         if code == sqlite3.SQLITE_READONLY:
-            return StoreReadOnlyError(f"{self.name} is read-only: check the permissions of {self.path}")
+            return StoreReadOnlyError(
+                f"{self.name} is read-only: check the permissions of {self.path}"
+            )
         if code == sqlite3.SQLITE_NOTADB:
             return StoreFormatError(f"{self.path} is not an SQLite file; choose another path")
         if code == sqlite3.SQLITE_CANTOPEN:
-            return StoreConnectionError(f"{self.name} cannot be opened: check the path and permissions")
+            return StoreConnectionError(
+                f"{self.name} cannot be opened: check the path and permissions"
+            )
         if code == sqlite3.SQLITE_CORRUPT or "decode to UTF-8" in str(error):
             return CheckpointIntegrityError(
                 None, f"{self.path}: {error}; run verify() to see which checkpoints are affected"

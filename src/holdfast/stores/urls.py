@@ -14,13 +14,15 @@ _SCHEMES = "memory://, file:///directory, sqlite:///path.db"
 
 
 def open_store(url: str | None = None) -> Store:
-    """The store of a URL; without one that of HOLDFAST_URL, and without that the embedded default."""
+    """The store of a URL; without one that of HOLDFAST_URL, else the embedded default."""
     url = url if url is not None else os.environ.get("HOLDFAST_URL") or f"sqlite:///{DEFAULT_PATH}"
     if not isinstance(url, str) or "://" not in url:
         # Not shown in full: what was given may hold a password.
         raise InvalidArgumentError(f"a store is named by a URL such as {_SCHEMES}")
     parts = urlsplit(url)
-    options = dict(parse_qsl(parts.query))
+    if parts.fragment:
+        raise InvalidArgumentError("a store's URL has no part after #: write %23 for one in a path")
+    options = dict(parse_qsl(parts.query, keep_blank_values=True))
     if parts.scheme == "memory":
         store: Store = _memory(options)
     elif parts.scheme == "sqlite":

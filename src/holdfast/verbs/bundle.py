@@ -6,11 +6,13 @@ record before it needed. The last frame is the SHA-256 of all that precedes it.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
 import tempfile
 from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,19 +27,22 @@ from holdfast.errors import (
     CheckpointNotFoundError,
     InvalidArgumentError,
     StoreFormatError,
+    StoreFullError,
 )
 from holdfast.model import CheckpointInfo, as_framework, microseconds, moment
-from holdfast.stores.base import Commit, Query, gather
+from holdfast.stores.base import Commit, MissingBase, Query, gather
 from holdfast.verbs import plan
+from holdfast.verbs.checks import check_record
 from holdfast.verbs.engine import Engine
 from holdfast.verbs.plan import Plan
-from holdfast.verbs.read import all_infos, find, resolve, verify_record
+from holdfast.verbs.read import find, resolve, verify_record
 from holdfast.verbs.upkeep import Progress
 
 FORMAT = "holdfast-bundle"
 VERSION = 1
 _CHUNK, _RECORD, _END = b"c", b"r", b"e"
 _LENGTH = 4
+_PAGE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +73,7 @@ def export(
 ) -> Plan[Exported]:
     """Write checkpoints with all their chunks to a bundle, oldest first."""
     infos = yield from _chosen(agent_id, session_id, ids)
-    path = Path(file)
+    path = _path(file)
     writer = yield from plan.do(lambda: _Writer(path, len(infos)))
     try:
         for done, info in enumerate(reversed(infos), 1):
@@ -88,18 +93,24 @@ def _chosen(
 ) -> Plan[list[CheckpointInfo]]:
     if ids is None:
         if agent_id is None and session_id is None:
-            return (yield from all_infos(Query()))
+            return (yield from plan.query(Query()))
         return (yield from find(agent_id=agent_id, session_id=session_id, limit=None))
     if isinstance(ids, str):
         raise InvalidArgumentError("ids is a list of checkpoint ids, not one string")
-    whole = []
+    whole: list[str] = []
     for checkpoint_id in ids:
-        whole.append((yield from resolve(checkpoint_id)))
+        whole += [(yield from resolve(checkpoint_id))]
     infos = yield from plan.query(Query(ids=whole))
     missing = set(whole) - {info.checkpoint_id for info in infos}
     if missing:
         raise CheckpointNotFoundError(min(missing))
     return infos
+
+
+def _path(file: object) -> Path:
+    if not isinstance(file, (str, os.PathLike)) or not os.fspath(file):
+        raise InvalidArgumentError(f"a bundle is named by a path, not {file!r}")
+    return Path(file)
 
 
 class _Writer:
@@ -109,7 +120,8 @@ class _Writer:
         if path.is_dir():
             raise InvalidArgumentError(f"{path} is a directory: name the bundle's file")
         self.path = path
-        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        with self._errors():
+            descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         self._part = Path(name)
         self._file = os.fdopen(descriptor, "wb")
         self._hash = hashlib.sha256()
@@ -124,6 +136,19 @@ class _Writer:
         }
         self._write(json.dumps(header).encode() + b"\n")
 
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+                raise StoreFullError(
+                    f"no space is left for the bundle {self.path}: free some and export again"
+                ) from error
+            raise InvalidArgumentError(
+                f"no bundle can be written at {self.path}: {error.strerror}"
+            ) from error
+
     def _write(self, data: bytes) -> None:
         self._hash.update(data)
         self._file.write(data)
@@ -133,27 +158,30 @@ class _Writer:
         self._write(data)
 
     def add(self, info: CheckpointInfo, chunks: dict[bytes, bytes]) -> None:
-        for name, raw in chunks.items():
-            if name not in self._written:
-                self._frame(_CHUNK, name + compress(raw))
-                self._written.add(name)
-        self._frame(_RECORD, pack(_as_plain(info)))
+        with self._errors():
+            for name, raw in chunks.items():
+                if name not in self._written:
+                    self._frame(_CHUNK, name + compress(raw))
+                    self._written.add(name)
+            self._frame(_RECORD, pack(_as_plain(info)))
         self._records += 1
 
     def finish(self) -> Exported:
-        self._frame(_END, b"")
-        self._file.write(self._hash.digest())
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        size = self._file.tell()
-        self._file.close()
-        self._part.replace(self.path)
+        with self._errors():
+            self._frame(_END, b"")
+            self._file.write(self._hash.digest())
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            size = self._file.tell()
+            self._file.close()
+            self._part.replace(self.path)
         return Exported(self.path, self._records, len(self._written), size)
 
     def abandon(self) -> None:
-        if not self._file.closed:
+        """Remove what was written if it was not finished."""
+        with suppress(OSError):  # what it could not write is not wanted any more
             self._file.close()
-            self._part.unlink(missing_ok=True)
+        self._part.unlink(missing_ok=True)
 
 
 def _as_plain(info: CheckpointInfo) -> dict[str, Any]:
@@ -165,36 +193,60 @@ def _from_plain(data: bytes) -> CheckpointInfo:
     try:
         plain = unpack(data, "raw")
         framework, created_at = as_framework(plain["framework"]), moment(plain["created_at"])
-        return CheckpointInfo(**{**plain, "framework": framework, "created_at": created_at})
+        info = CheckpointInfo(**{**plain, "framework": framework, "created_at": created_at})
+        check_record(info)
+        return info
     except (KeyError, OverflowError, TypeError, InvalidArgumentError) as error:
         raise CheckpointIntegrityError(None, f"unreadable record in the bundle ({error})") from None
 
 
 def import_(engine: Engine, file: str | Path, progress: Progress | None) -> Plan[Imported]:
     """Bring the checkpoints of a bundle into this store; those it has are left as they are."""
-    reader = yield from plan.do(lambda: _Reader(Path(file)))
+    reader = yield from plan.do(lambda: _Reader(_path(file)))
     try:
-        new = skipped = 0
-        sent: set[bytes] = set()
+        known = yield from _known(reader.records)
+        new = 0
+        last: tuple[str | None, Collection[bytes]] = (None, ())
         for done, info in enumerate(reader.records, 1):
-            verify_record(info)
-            known = yield from plan.query(Query(ids=[info.checkpoint_id], include_expired=True))
-            if known and known[0].checksum != info.checksum:
-                raise CheckpointConflictError(info.checkpoint_id)
-            if known or info.is_expired():
-                skipped += 1
-            else:
+            if info.checkpoint_id not in known and not info.is_expired():
                 chunks = yield from plan.do(lambda i=info: reader.chunks_of(i))  # type: ignore[misc]
+                new += yield from _bring(info, chunks, *last)
                 if engine.shares_chunks:
-                    chunks = {name: data for name, data in chunks.items() if name not in sent}
-                yield from plan.commit(Commit(info, chunks, None, needs_parent=False))
-                sent.update(chunks)
-                new += 1
+                    last = info.checkpoint_id, chunks.keys()
             if progress is not None:
                 progress(done, len(reader.records))
-        return Imported(new, skipped)
+        return Imported(new, len(reader.records) - new)
     finally:
         reader.close()
+
+
+def _known(records: list[CheckpointInfo]) -> Plan[set[str]]:
+    """Those that the store has already; one of other content is a conflict."""
+    checksums = {info.checkpoint_id: info.checksum for info in records}
+    known: set[str] = set()
+    for start in range(0, len(records), _PAGE):
+        ids = [info.checkpoint_id for info in records[start : start + _PAGE]]
+        for info in (yield from plan.query(Query(ids=ids, include_expired=True))):
+            if info.checksum != checksums[info.checkpoint_id]:
+                raise CheckpointConflictError(info.checkpoint_id)
+            known.add(info.checkpoint_id)
+    return known
+
+
+def _bring(
+    info: CheckpointInfo, chunks: dict[bytes, bytes], base: str | None, sent: Collection[bytes]
+) -> Plan[bool]:
+    """Commit a record, without the chunks sent with the one before it; False if it is there."""
+    fresh = {name: data for name, data in chunks.items() if name not in sent}
+    try:
+        try:
+            yield from plan.commit(Commit(info, fresh, base, needs_parent=False))
+        except MissingBase:  # removed meanwhile, and its chunks perhaps too
+            yield from plan.commit(Commit(info, chunks, None, needs_parent=False))
+    except CheckpointConflictError:
+        yield from _known([info])  # another process may be importing the same bundle
+        return False
+    return True
 
 
 class _Reader:
@@ -204,7 +256,9 @@ class _Reader:
         try:
             self._file: BinaryIO = path.open("rb")
         except OSError as error:
-            raise InvalidArgumentError(f"no bundle can be read at {path}: {error.strerror}") from error
+            raise InvalidArgumentError(
+                f"no bundle can be read at {path}: {error.strerror}"
+            ) from error
         self._places: dict[bytes, tuple[int, int]] = {}
         self.records: list[CheckpointInfo] = []
         try:
@@ -226,15 +280,18 @@ class _Reader:
             raise StoreFormatError(f"{path} is not a Holdfast bundle")
         if version != VERSION:
             raise StoreFormatError(
-                f"{path} is a bundle of version {version}, this Holdfast reads {VERSION}: upgrade it"
+                f"{path} is a bundle of version {version}, this Holdfast reads {VERSION}: upgrade"
             )
         for kind, data, at in self._frames(digest):
             if kind == _CHUNK:
                 self._places[data[:ID_BYTES]] = (at + ID_BYTES, len(data) - ID_BYTES)
             elif kind == _RECORD:
                 self.records.append(_from_plain(data))
+                verify_record(self.records[-1])
         if self._file.read(digest.digest_size + 1) != digest.digest():
             raise CheckpointIntegrityError(None, "the bundle does not match its checksum")
+        if len({info.checkpoint_id for info in self.records}) != len(self.records):
+            raise CheckpointIntegrityError(None, "the bundle holds a checkpoint twice")
 
     def _frames(self, digest: Any) -> Iterator[tuple[bytes, bytes, int]]:
         while True:
@@ -269,6 +326,8 @@ class _Reader:
             names = gather(bytes.fromhex(info.content_id), self._stored)
         except CheckpointIntegrityError as error:
             raise CheckpointIntegrityError(info.checkpoint_id, error.reason) from None
+        except ValueError:
+            raise CheckpointIntegrityError(info.checkpoint_id, "it names no content") from None
         return self._stored(names)
 
     def close(self) -> None:

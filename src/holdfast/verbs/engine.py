@@ -93,6 +93,10 @@ class Engine:
         """The checkpoint this client saved last in a session."""
         return self._heads.get(session)
 
+    def unsure(self, session: tuple[str, str]) -> None:
+        """Ask the store for the head next time: a save failed or was cancelled half-way."""
+        self._heads.drop(lambda key, _: key == session)
+
     def forget(self, *checkpoint_ids: Any) -> None:
         """Forget checkpoints that are gone."""
         gone = frozenset(checkpoint_ids)

@@ -40,7 +40,9 @@ class Tree:
             node, indent = stack.pop()
             info = node.info
             name = f" {info.step_name}" if info.step_name else ""
-            lines.append(f"{indent}* {info.checkpoint_id[:18]} {info.session_id}#{info.step_index}{name}")
+            lines.append(
+                f"{indent}* {info.checkpoint_id[:18]} {info.session_id}#{info.step_index}{name}"
+            )
             # The first child goes on with the line; the others branch off.
             branches = [(child, indent + "  ") for child in node.children[1:]]
             stack.extend(reversed([*branches, *((c, indent) for c in node.children[:1])]))
@@ -56,9 +58,22 @@ def grow(infos: list[CheckpointInfo], session_id: str) -> Tree:
         if parent is not None and parent is not node:
             parent.children.append(node)
     roots = []
+    reached: set[str] = set()
     for node in oldest_first:
         parent = nodes.get(node.info.parent_id or "")
-        own = node.info.session_id == session_id
+        own = node.info.session_id == session_id and node.info.checkpoint_id not in reached
         if own and (parent is None or parent.info.session_id != session_id):
             roots.append(node)
+            _reach(node, reached)
     return Tree(roots)
+
+
+def _reach(root: Node, reached: set[str]) -> None:
+    """Follow a root, leaving out what was reached already: imported records may form a circle."""
+    reached.add(root.info.checkpoint_id)
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        node.children = [c for c in node.children if c.info.checkpoint_id not in reached]
+        reached.update(child.info.checkpoint_id for child in node.children)
+        stack.extend(node.children)

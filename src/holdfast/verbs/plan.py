@@ -39,40 +39,50 @@ def commit(commit: Commit) -> Plan[None]:
 
 
 def load(checkpoint_id: str, verify: bool = True) -> Plan[Record | None]:
-    return (yield Ask("load", (checkpoint_id, verify)))
+    answer: Record | None = yield Ask("load", (checkpoint_id, verify))
+    return answer
 
 
 def fetch(names: Collection[bytes]) -> Plan[dict[bytes, bytes]]:
-    return (yield Ask("fetch", (names,)))
+    answer: dict[bytes, bytes] = yield Ask("fetch", (names,))
+    return answer
 
 
 def match(prefix: str, limit: int, after: str = "") -> Plan[list[str]]:
-    return (yield Ask("match", (prefix, limit, after)))
+    answer: list[str] = yield Ask("match", (prefix, limit, after))
+    return answer
 
 
 def query(query: Query) -> Plan[list[CheckpointInfo]]:
-    return (yield Ask("query", (query,)))
+    answer: list[CheckpointInfo] = yield Ask("query", (query,))
+    return answer
 
 
 def heads(agent_id: str | None) -> Plan[list[SessionInfo]]:
-    return (yield Ask("heads", (agent_id,)))
+    answer: list[SessionInfo] = yield Ask("heads", (agent_id,))
+    return answer
 
 
 def delete(checkpoint_ids: Collection[str]) -> Plan[int]:
-    return (yield Ask("delete", (checkpoint_ids,)))
+    answer: int = yield Ask("delete", (checkpoint_ids,))
+    return answer
 
 
 def sweep(now: datetime) -> Plan[int]:
-    return (yield Ask("sweep", (now,)))
+    answer: int = yield Ask("sweep", (now,))
+    return answer
 
 
 def collect(live: Collection[bytes], before: datetime, dry_run: bool) -> Plan[Collected]:
-    return (yield Ask("collect", (live, before, dry_run)))
+    answer: Collected = yield Ask("collect", (live, before, dry_run))
+    return answer
 
 
 def stats() -> Plan[Stats]:
-    return (yield Ask("stats", ()))
+    answer: Stats = yield Ask("stats", ())
+    return answer
 
 
 def do(function: Callable[[], T]) -> Plan[T]:
-    return (yield Do(function))
+    answer: T = yield Do(function)
+    return answer

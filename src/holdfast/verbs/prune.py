@@ -13,13 +13,13 @@ from holdfast.stores.base import Query
 from holdfast.verbs import plan
 from holdfast.verbs.engine import Engine
 from holdfast.verbs.plan import Plan
-from holdfast.verbs.read import all_infos
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keep:
     """A policy: a checkpoint is kept if any rule says so; at least one rule must be given.
 
+    >>> from holdfast import Keep
     >>> Keep(last=10, named=True).last
     10
     """
@@ -42,15 +42,21 @@ class Keep:
             raise InvalidArgumentError(
                 "a policy without a rule would remove everything: give last, within, named or tags"
             )
-        if self.last is not None and (isinstance(self.last, bool) or self.last < 0):
-            raise InvalidArgumentError(f"last is a number from 0, not {self.last!r}")
-        if self.within is not None and self._age() < timedelta(0):
+        last = self.last
+        if last is not None and (type(last) is not int or last < 0):
+            raise InvalidArgumentError(f"last is a number from 0, not {last!r}")
+        if self._age() < timedelta(0):
             raise InvalidArgumentError(f"within is an age from 0, not {self.within!r}")
 
     def _age(self) -> timedelta:
         if isinstance(self.within, timedelta):
             return self.within
-        return timedelta(seconds=self.within or 0)
+        try:
+            return timedelta(seconds=self.within or 0)
+        except (OverflowError, TypeError, ValueError):
+            raise InvalidArgumentError(
+                f"within is a timedelta or a number of seconds, not {self.within!r}"
+            ) from None
 
     def _names(self, info: CheckpointInfo) -> bool:
         if isinstance(self.named, bool):
@@ -84,10 +90,10 @@ def prune(engine: Engine, policy: Keep, dry_run: bool) -> Plan[Pruned]:
     """Remove what the policy does not keep; chunks that are no longer needed wait for gc."""
     if not isinstance(policy, Keep):
         raise InvalidArgumentError(f"prune() takes a Keep policy, not {type(policy).__name__}")
-    infos = yield from all_infos(Query(agent_id=policy.agent_id, session_id=policy.session_id))
+    infos = yield from plan.query(Query(agent_id=policy.agent_id, session_id=policy.session_id))
     outside = infos
     if policy.agent_id is not None or policy.session_id is not None:
-        outside = yield from all_infos(Query())
+        outside = yield from plan.query(Query())
     kept = chosen(infos, outside, policy, datetime.now(UTC))
     removed = [info for info in infos if info.checkpoint_id not in kept]
     if removed and not dry_run:
@@ -108,7 +114,7 @@ def chosen(
     ranks: dict[tuple[str, str], int] = {}
     kept: set[str] = set()
     for info in infos:
-        session = (info.agent_id, info.session_id)
+        session = _session(info)
         rank = ranks.get(session, 0)
         ranks[session] = rank + 1
         if info.handoff_target is not None:
@@ -124,6 +130,10 @@ def chosen(
         if info.checkpoint_id in considered and info.checkpoint_id not in kept:
             continue
         parent = by_id.get(info.parent_id or "")
-        if parent is not None and parent.session_id != info.session_id:
+        if parent is not None and _session(parent) != _session(info):
             kept.add(parent.checkpoint_id)
     return kept
+
+
+def _session(info: CheckpointInfo) -> tuple[str, str]:
+    return info.agent_id, info.session_id

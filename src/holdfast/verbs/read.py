@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -38,16 +37,19 @@ def resolve(checkpoint_id: str) -> Plan[str]:
     if _FULL_ID.fullmatch(checkpoint_id):
         return checkpoint_id
     prefix = checkpoint_id
-    if _BARE_HEX.fullmatch(prefix):
+    found = yield from plan.match(prefix, 3)
+    if not found and _BARE_HEX.fullmatch(prefix):
         parts = (prefix[:8], prefix[8:12], prefix[12:16], prefix[16:20], prefix[20:])
         prefix = "-".join(part for part in parts if part)
-    found = yield from plan.match(prefix, 3)
+        found = yield from plan.match(prefix, 3)
     if prefix in found:
         return prefix
     if not found:
         raise CheckpointNotFoundError(checkpoint_id)
     if len(prefix) < MIN_PREFIX:
-        raise CheckpointNotFoundError(checkpoint_id, f"give at least {MIN_PREFIX} characters of its id")
+        raise CheckpointNotFoundError(
+            checkpoint_id, f"give at least {MIN_PREFIX} characters of its id"
+        )
     if len(found) > 1:
         raise AmbiguousIdError(checkpoint_id, found)
     return found[0]
@@ -134,22 +136,41 @@ def find(
 ) -> Plan[list[CheckpointInfo]]:
     """Records by what is known of them, newest first."""
     names = {"agent_id": agent_id, "session_id": session_id, "handoff_target": handoff_target}
-    checked = {what: checked_name(what, name) for what, name in names.items() if name is not None}
+    for what, name in names.items():
+        if name is not None:
+            checked_name(what, name)
     if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
         raise InvalidArgumentError(f"limit is a number from 1, not {limit!r}")
     for moment in (since, until):
         if moment is not None and (not isinstance(moment, datetime) or moment.tzinfo is None):
-            raise InvalidArgumentError(f"since and until are datetimes with a time zone, not {moment!r}")
+            raise InvalidArgumentError(
+                f"since and until are datetimes with a time zone, not {moment!r}"
+            )
     tags = dict(tags or {})
     for name in tags:
         if not isinstance(name, str):
             raise InvalidArgumentError(f"the names of tags are strings, not {name!r}")
     parent = None if parent_id is None else (yield from resolve(parent_id))
-    last = None if before is None else (yield from resolve(before))
+    last = None if before is None else (yield from _last_of_page(before))
     query = Query(
-        **checked, parent_id=parent, tags=tags, since=since, until=until, before=last, limit=limit
+        agent_id=agent_id,
+        session_id=session_id,
+        parent_id=parent,
+        handoff_target=handoff_target,
+        tags=tags,
+        since=since,
+        until=until,
+        before=last,
+        limit=limit,
     )
     return (yield from plan.query(query))
+
+
+def _last_of_page(checkpoint_id: str) -> Plan[str]:
+    whole_id = yield from resolve(checkpoint_id)
+    if not (yield from plan.query(Query(ids=[whole_id], include_expired=True))):
+        raise CheckpointNotFoundError(checkpoint_id, "it was removed; list from the newest again")
+    return whole_id
 
 
 def timeline(
@@ -181,20 +202,8 @@ def sessions(agent_id: str | None) -> Plan[list[SessionInfo]]:
     return (yield from plan.heads(agent_id))
 
 
-def all_infos(query: Query) -> Plan[list[CheckpointInfo]]:
-    """Everything a query admits, read page by page."""
-    infos: list[CheckpointInfo] = []
-    page = yield from plan.query(replace(query, limit=_PAGE))
-    while page:
-        infos += page
-        if len(page) < _PAGE:
-            break
-        page = yield from plan.query(replace(query, limit=_PAGE, before=page[-1].checkpoint_id))
-    return infos
-
-
 def ancestors(checkpoint_id: str) -> Plan[list[CheckpointInfo]]:
-    """The parent of a checkpoint, its parent, and so on; ends at a root or where history was pruned."""
+    """The parent of a checkpoint, its parent, and so on, to a root or where history was pruned."""
     info = yield from get_info(checkpoint_id)
     found: list[CheckpointInfo] = []
     known: dict[str, CheckpointInfo] = {}
@@ -223,7 +232,7 @@ def tree(agent_id: str, session_id: str) -> Plan[Tree]:
     """The checkpoints of a session and all sessions forked from it, as a tree."""
     checked_name("agent_id", agent_id)
     checked_name("session_id", session_id)
-    infos = yield from all_infos(Query(agent_id=agent_id))
+    infos = yield from plan.query(Query(agent_id=agent_id))
     return grow(infos, session_id)
 
 

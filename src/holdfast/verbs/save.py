@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from holdfast.core.chunks import Base, Encoded, encode
+from holdfast.core.chunks import Base, Encoded
 from holdfast.core.format import compress
 from holdfast.core.migrations import CURRENT_SCHEMA_VERSION
 from holdfast.errors import (
@@ -19,11 +19,13 @@ from holdfast.model import (
     Framework,
     checked_name,
     checksum_fits,
+    encode_payload,
     make_payload,
     new_info,
 )
 from holdfast.stores.base import Commit, MissingBase, MissingParent, Query
 from holdfast.verbs import plan
+from holdfast.verbs.checks import check_record
 from holdfast.verbs.engine import Engine
 from holdfast.verbs.plan import Plan
 from holdfast.verbs.read import get_info, resolve, restore
@@ -59,12 +61,16 @@ def save(
     # Encoded before anything is asked for: what is saved is the state as it is at the call.
     writer = _Writer(engine, payload, append_only)
     writer.encode(known_parent or engine.last_restored(session))
-    if parent_id is not None:
-        yield from _commit_child(writer, info, (yield from resolve(parent_id)))
-    elif session_id is not None:
-        yield from _commit_at_head(engine, writer, info, known_parent)
-    else:
-        yield from writer.commit(info, None)
+    try:
+        if parent_id is not None:
+            yield from _commit_child(writer, info, (yield from resolve(parent_id)))
+        elif session_id is not None:
+            yield from _commit_at_head(engine, writer, info, known_parent)
+        else:
+            yield from writer.commit(info, None)
+    except BaseException:  # a cancelled save may be written all the same
+        engine.unsure(session)
+        raise
     engine.saved(session, info.checkpoint_id, writer.encoded.base)
     return info.checkpoint_id
 
@@ -84,7 +90,7 @@ class _Writer:
     def encode(self, base_id: str | None) -> None:
         base: Base | None = self.engine.base(base_id)
         self.base_id = base_id if base is not None else None
-        self.encoded = encode(
+        self.encoded = encode_payload(
             self.payload,
             base,
             seed=self.engine.seed,
@@ -141,6 +147,7 @@ def put(engine: Engine, checkpoint: Checkpoint) -> Plan[str]:
     """Keep a checkpoint that was built elsewhere, exactly as it is."""
     if not isinstance(checkpoint, Checkpoint):
         raise InvalidArgumentError(f"put() takes a Checkpoint, not {type(checkpoint).__name__}")
+    check_record(checkpoint.info("", 0))
     writer = _Writer(engine, checkpoint.payload())
     writer.encode(checkpoint.parent_id)
     info = checkpoint.info(writer.encoded.root.hex(), writer.encoded.size)

@@ -13,12 +13,13 @@ from holdfast.stores.base import Collected, Query
 from holdfast.verbs import plan
 from holdfast.verbs.engine import Engine
 from holdfast.verbs.plan import Plan
-from holdfast.verbs.read import all_infos, resolve, verify_record
+from holdfast.verbs.read import resolve, verify_record
 
 Progress = Callable[[int, int | None], None]
 """Called with how much is done and how much there is, if that is known."""
 
 _PAGE = 500
+_LONGEST_GRACE = 10**9
 
 
 def expire(engine: Engine, checkpoint_id: str) -> Plan[bool]:
@@ -33,13 +34,13 @@ def expire(engine: Engine, checkpoint_id: str) -> Plan[bool]:
 
 def gc(engine: Engine, grace_seconds: float, dry_run: bool) -> Plan[Collected]:
     """Remove expired checkpoints, and chunks that no checkpoint needs and none wrote lately."""
-    if grace_seconds < 0:
-        raise InvalidArgumentError(f"grace_seconds is a number from 0, not {grace_seconds!r}")
+    grace = _checked_grace(grace_seconds)
     started = datetime.now(UTC)
     if not dry_run:
         yield from plan.sweep(started)
     live: set[bytes] = set()
-    infos = yield from all_infos(Query(include_expired=not dry_run))
+    # In one view, not page by page: a record that is not seen here loses its chunks.
+    infos = yield from plan.query(Query(include_expired=not dry_run))
     roots = {bytes.fromhex(info.content_id) for info in infos}
     level = [(root, True) for root in roots] if engine.shares_chunks else []
     while level:
@@ -52,8 +53,15 @@ def gc(engine: Engine, grace_seconds: float, dry_run: bool) -> Plan[Collected]:
             for name, data in stored.items():
                 following += references(checked(name, data))
         level = following
-    before = started - timedelta(seconds=grace_seconds)
-    return (yield from plan.collect(live, before, dry_run))
+    return (yield from plan.collect(live, started - grace, dry_run))
+
+
+def _checked_grace(seconds: object) -> timedelta:
+    if isinstance(seconds, (int, float)) and 0 <= seconds <= _LONGEST_GRACE:
+        return timedelta(seconds=seconds)
+    raise InvalidArgumentError(
+        f"grace_seconds is a number from 0 to {_LONGEST_GRACE}, not {seconds!r}"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +114,9 @@ def _verify_one(engine: Engine, checkpoint_id: str, looked_at: dict[bytes, str])
         return
     found = yield from plan.query(Query(ids=[checkpoint_id], include_expired=True))
     if not found:
-        return
+        if checkpoint_id in (yield from plan.match(checkpoint_id, 1)):
+            raise CheckpointIntegrityError(checkpoint_id, "its record has lost its session")
+        return  # removed meanwhile
     verify_record(found[0])
     yield from _verify_chunks(bytes.fromhex(found[0].content_id), looked_at)
 

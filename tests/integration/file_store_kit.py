@@ -1,0 +1,59 @@
+"""Helpers of the file store's tests, for use in child processes too."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from holdfast.core.chunks import encode
+from holdfast.core.format import compress
+from holdfast.core.tree import decode
+from holdfast.model import new_info
+from holdfast.stores.base import Commit
+from holdfast.stores.file import FileStore
+
+
+def make_commit(
+    state: Any = None,
+    agent_id: str = "coder",
+    session_id: str = "s",
+    checkpoint_id: str | None = None,
+    allow_pickle: bool = False,
+    **fields: Any,
+) -> Commit:
+    encoded = encode({"execution_state": state, "agent_context": {}}, allow_pickle=allow_pickle)
+    info = new_info(agent_id=agent_id, session_id=session_id, **fields)
+    info = info.with_(
+        checkpoint_id=checkpoint_id or info.checkpoint_id,
+        content_id=encoded.root.hex(),
+        size=encoded.size,
+    )
+    return Commit(info, {name: compress(raw) for name, raw in encoded.chunks.items()})
+
+
+def expired(commit: Commit) -> Commit:
+    past = datetime.now(UTC) - timedelta(days=1)
+    return replace(commit, info=commit.info.with_(created_at=past, ttl_seconds=60))
+
+
+def save(store: FileStore, state: Any = None, **fields: Any) -> str:
+    commit = make_commit(state, allow_pickle=store.allow_pickle, **fields)
+    store.commit(commit)
+    return commit.info.checkpoint_id
+
+
+def state_of(store: FileStore, checkpoint_id: str, **options: Any) -> Any:
+    record = store.load(checkpoint_id)
+    assert record is not None
+    return decode(bytes.fromhex(record.info.content_id), record.chunks, **options)[
+        "execution_state"
+    ]
+
+
+def files_below(directory: Path) -> list[Path]:
+    return sorted(path for path in directory.rglob("*") if path.is_file() and path.name != ".lock")
+
+
+def document_of(directory: Path, checkpoint_id: str) -> Path:
+    (path,) = directory.rglob(f"{checkpoint_id}.*")
+    return path
