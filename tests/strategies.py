@@ -4,6 +4,7 @@
 """
 
 import copy
+import copyreg
 import dataclasses
 import datetime as dt
 import enum
@@ -176,6 +177,9 @@ class Oops(Exception):
         super().__init__(f"oops {code}")
         self.code = code
         self.detail = detail
+
+    def __deepcopy__(self, memo: Any) -> "Oops":
+        return Oops(copy.deepcopy(self.code, memo), detail=copy.deepcopy(self.detail, memo))
 
 
 class Thing:
@@ -363,12 +367,17 @@ def _same_array(a: Any, b: Any) -> bool:
     return by_columns[0] == by_columns[1] and a.tobytes() == b.tobytes()
 
 
+def _shown(error: BaseException) -> str:
+    plain = all(type(part) in (str, int) for part in error.args)
+    return str(error) if plain else ""  # of others, addresses and the order of sets would show
+
+
 def _same_exception(a: BaseException, b: BaseException) -> bool:
     fields = ("errno", "strerror", "filename", "filename2", "name", "path", "value", "code")
     fields += ("object", "start", "end", "reason", "encoding", "exceptions", "message")
     return (
         same(a.args, b.args)
-        and str(a) == str(b)
+        and _shown(a) == _shown(b)
         and a.__suppress_context__ == b.__suppress_context__
         and all(same(getattr(a, name, None), getattr(b, name, None)) for name in fields)
     )
@@ -443,7 +452,8 @@ _by_bases: list[tuple[Any, Any]] = [
         (bool, int, str, bytes, bytearray, dt.date, dt.timedelta, uuid.UUID, Fraction),
         _equal,
     ),
-    ((range, slice, pathlib.PurePath), lambda a, b: repr(a) == repr(b)),
+    (slice, lambda a, b: same((a.start, a.stop, a.step), (b.start, b.stop, b.step))),
+    ((range, pathlib.PurePath), lambda a, b: repr(a) == repr(b)),
     (types.SimpleNamespace, lambda a, b: _same_dict(vars(a), vars(b))),
     (
         msgspec.Struct,
@@ -455,7 +465,12 @@ _by_bases: list[tuple[Any, Any]] = [
 
 def isolated(value: Any) -> Any:
     """A copy to compare with later, where something must not change its argument."""
-    return copy.deepcopy(value)
+    proxy = types.MappingProxyType
+    copyreg.pickle(proxy, lambda value: (proxy, (dict(value),)))  # type: ignore[arg-type]
+    try:
+        return copy.deepcopy(value)
+    finally:
+        del copyreg.dispatch_table[proxy]
 
 
 # Scalars.

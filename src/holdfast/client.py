@@ -184,8 +184,8 @@ class SyncClient(_Face):
     ) -> str:
         """Keep a state as a new checkpoint and return its id.
 
-        The parent is the head of the session unless one is named; without a session a new one
-        begins. Lists named in ``append_only`` (paths such as ``"messages"``) are trusted to keep
+        The parent, unless one is named, is what this client saved last in the session, or else
+        the session's head; without a session a new one begins. Lists named in ``append_only`` (paths such as ``"messages"``) are trusted to keep
         their saved elements unchanged, which makes saving long ones cheaper. Further keywords
         are metadata, by which ``find`` filters.
         """

@@ -1,10 +1,15 @@
 """Helpers of the file store's tests, for use in child processes too."""
 
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import holdfast
 from holdfast.core.chunks import encode
 from holdfast.core.format import compress
 from holdfast.core.tree import decode
@@ -57,3 +62,32 @@ def files_below(directory: Path) -> list[Path]:
 def document_of(directory: Path, checkpoint_id: str) -> Path:
     (path,) = directory.rglob(f"{checkpoint_id}.*")
     return path
+
+
+REPOSITORY = Path(__file__).parents[2]
+PATH = os.pathsep.join([str(REPOSITORY), str(Path(holdfast.__file__).parents[1])])
+
+PREFACE = """
+import os, signal, sys, threading
+from holdfast.errors import *
+from holdfast.stores import crashpoints
+from holdfast.stores.file import FileStore
+from tests.integration.file_store_kit import *
+
+store = FileStore(sys.argv[1])
+
+def wait_for_the_others():
+    print("ready", flush=True)
+    sys.stdin.readline()
+"""
+
+
+def start(script: str, *arguments: object, within: Sequence[object] = ()) -> subprocess.Popen[str]:
+    """Run a script in a process of its own, started by the command ``within`` if there is one."""
+    return subprocess.Popen(
+        [*map(str, within), sys.executable, "-c", PREFACE + script, *map(str, arguments)],
+        env=os.environ | {"PYTHONPATH": PATH},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from tests.integration.file_store_kit import (
     files_below,
     make_commit,
     save,
+    start,
     state_of,
 )
 
@@ -189,3 +191,110 @@ def test_a_state_nested_too_deep_for_json_is_refused_whole(
     with pytest.raises(SerializationError, match="nested too deep"):
         save(store, state)
     assert files_below(tmp_path) == []
+
+
+def own_disk(directory: Path, size: str) -> list[object]:
+    """The command that mounts a small disk there, seen by its process alone; empty if forbidden."""
+    directory.mkdir()
+    mount = 'mount -t tmpfs -o size="$1" none "$0" && shift && exec "$@"'
+    unshare = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "-r", "--mount"]
+    command = [*unshare, "sh", "-c", mount, directory, size]
+    try:
+        allowed = subprocess.run([*command, "true"], stderr=subprocess.DEVNULL).returncode == 0
+    except FileNotFoundError:
+        allowed = False
+    return command if allowed else []
+
+
+def check(child: subprocess.Popen[str]) -> None:
+    printed, _ = child.communicate(timeout=100)
+    assert (child.returncode, printed) == (0, "as it should be\n")
+
+
+FILL_THE_DISK = """
+if sys.argv[2] == "no disk of its own":  # a limit on the size of a file is refused as late
+    import resource
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY))
+
+saved, size = [], 1000
+try:
+    while size < 10**9:
+        saved.append(save(store, "x" * size))
+        size *= 2
+except StoreFullError as error:
+    assert "no space left" in str(error)
+
+assert len(saved) > 3 and size < 10**9
+assert len(files_below(Path(sys.argv[1]))) == len(saved)
+assert store.match("", 100) == sorted(saved)
+assert [len(state_of(store, i)) for i in saved] == [1000 * 2**n for n in range(len(saved))]
+store.delete(saved[1:])
+assert state_of(store, save(store, "room again")) == "room again"
+print("as it should be")
+"""
+
+
+def test_a_full_disk_is_an_error_that_leaves_nothing_and_passes(tmp_path: Path) -> None:
+    within = own_disk(tmp_path / "disk", "300k")
+    which = "its own disk" if within else "no disk of its own"
+
+    check(start(FILL_THE_DISK, tmp_path / "disk", which, within=within))
+
+
+def test_a_limit_on_the_size_of_files_is_an_error_that_leaves_nothing(tmp_path: Path) -> None:
+    check(start(FILL_THE_DISK, tmp_path, "no disk of its own"))
+
+
+NEVER_WRITE = """
+import subprocess, tempfile
+
+directory = sys.argv[1]
+if sys.argv[2] == "permissions":  # not below a directory that only its owner may enter
+    directory = tempfile.mkdtemp(prefix="holdfast-test-")
+    store = FileStore(directory)
+saved = [save(store, "kept"), save(store, "kept", session_id="t")]
+if sys.argv[2] == "mount":
+    subprocess.run(["mount", "-o", "remount,ro", directory], check=True)
+else:
+    folders = [Path(directory), *(path for path in Path(directory).rglob("*") if path.is_dir())]
+    for folder in folders:
+        folder.chmod(0o555)
+    was = os.geteuid()
+    if was == 0:
+        os.seteuid(65534)
+
+def refused(use):
+    try:
+        use()
+    except StoreReadOnlyError:
+        return True
+
+uses = [
+    lambda: save(store, "new"),
+    lambda: save(store, "new", agent_id="other"),
+    lambda: store.delete(saved[:1]),
+    lambda: FileStore(os.path.join(directory, "below")),
+]
+assert all(map(refused, uses))
+assert [state_of(FileStore(directory), i) for i in saved] == ["kept", "kept"]
+assert store.match("", 9) == sorted(saved)
+
+if sys.argv[2] == "mount":
+    subprocess.run(["mount", "-o", "remount,rw", directory], check=True)
+else:
+    os.seteuid(was)
+    for folder in folders:
+        folder.chmod(0o755)
+assert state_of(store, save(store, "new")) == "new"
+if sys.argv[2] == "permissions":
+    import shutil
+    shutil.rmtree(directory)
+print("as it should be")
+"""
+
+
+@pytest.mark.parametrize("how", ["mount", "permissions"])
+def test_a_read_only_directory_is_read_but_not_written(tmp_path: Path, how: str) -> None:
+    within = own_disk(tmp_path / "disk", "1m") if how == "mount" else []
+
+    check(start(NEVER_WRITE, tmp_path / "disk", how if within else "permissions", within=within))

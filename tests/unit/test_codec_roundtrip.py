@@ -79,14 +79,11 @@ def test_each_type_may_be_an_element_of_a_tuple_in_an_object(name: str) -> None:
     assert s.same(value, unpack(pack(value)))
 
 
-@pytest.mark.parametrize(
-    "name", ["set", "frozenset", "set subclass", "dict with any keys", "pydantic v1"]
-)
-def test_the_bytes_of_unordered_values_do_not_hang_on_the_hash_seed(name: str) -> None:
+def test_no_bytes_hang_on_the_hash_seed() -> None:
     script = (
         "from tests.strategies import SAMPLES\n"
         "from holdfast.core.codec import pack\n"
-        f"print(pack(SAMPLES[{name!r}]).hex())"
+        "print({name: pack(value).hex() for name, value in SAMPLES.items()})"
     )
 
     packed = {
@@ -101,7 +98,7 @@ def test_the_bytes_of_unordered_values_do_not_hang_on_the_hash_seed(name: str) -
         for seed in ("1", "2")
     }
 
-    assert packed == {pack(s.SAMPLES[name]).hex() + "\n"}
+    assert len(packed) == 1
 
 
 def test_a_set_packs_the_same_in_whichever_order_it_was_filled() -> None:

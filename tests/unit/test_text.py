@@ -1,25 +1,14 @@
 """The JSON form of values: exact, readable, and safe to read from anyone."""
 
-import dataclasses
-import datetime as dt
-import decimal
-import enum
-import fractions
 import json
 import math
-import pathlib
 import struct
 import sys
 import threading
 import types
-import uuid
-from collections import Counter, OrderedDict, defaultdict, deque
-from typing import Any, NamedTuple
-from zoneinfo import ZoneInfo
+from decimal import Decimal
+from typing import Any
 
-import numpy as np
-import pandas as pd
-import pydantic
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -40,117 +29,38 @@ from holdfast.core.text import (
 )
 from holdfast.core.tree import decode
 from holdfast.errors import CheckpointIntegrityError, SerializationError, UnknownTypeError
-
-
-class Colour(enum.Enum):
-    RED = 1
-
-
-class Right(enum.Flag):
-    READ = 1
-    WRITE = 2
-
-
-class Point(NamedTuple):
-    x: Any
-    y: Any
-
-
-@dataclasses.dataclass
-class Node:
-    value: Any
-    note: Any = None
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Slotted:
-    value: Any
-
-
-class Model(pydantic.BaseModel):
-    name: str
-    extra: Any = None
-
-
-class Words(list):
-    pass
+from tests.strategies import SAMPLES, Color, Plain, same, values
 
 
 class Celsius:
-    def __init__(self, degrees):
+    def __init__(self, degrees: float) -> None:
         self.degrees = degrees
-
-    def __eq__(self, other):
-        return type(other) is Celsius and other.degrees == self.degrees
 
 
 register_type(Celsius, lambda c: c.degrees, Celsius, name="test.celsius")
 
-any_text = st.text(st.characters(exclude_categories=()))
-any_float = st.one_of(
-    st.floats(), st.binary(min_size=8, max_size=8).map(lambda bits: struct.unpack(">d", bits)[0])
-)
-zones = st.sampled_from(
-    [None, dt.UTC, dt.timezone(dt.timedelta(hours=5), "x"), ZoneInfo("Europe/Berlin")]
-)
-hashables = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(),
-    any_float,
-    any_text,
-    st.binary(),
-    st.complex_numbers(),
-    st.decimals(allow_nan=False),
-    st.fractions(),
-    st.uuids(),
-    st.dates(),
-    st.times(),
-    st.timedeltas(),
-    st.datetimes(timezones=zones),
-    st.sampled_from([Colour.RED, Right.READ | Right.WRITE, int, ..., pathlib.Path("a/b")]),
-    st.builds(range, st.integers(), st.integers(), st.integers(1)),
-)
-scalars = st.one_of(
-    hashables,
-    st.binary().map(bytearray),
-    st.integers(1, 2000).map(lambda power: -(10**power)),
-    st.sampled_from(["$type", "value", {"$type": 1}, {"$type": "tuple", "value": []}, {1: 2}]),
-    st.builds(lambda numbers: np.array(numbers), st.lists(st.integers(-100, 100))),
-    st.floats(width=32).map(np.float32),
-    st.builds(Celsius, st.integers()),
-)
+
+def from_bits(bits: str) -> float:
+    (value,) = struct.unpack(">d", bytes.fromhex(bits))
+    return value
 
 
-def containers(inner):
-    keys = st.one_of(any_text, st.just("$type"), hashables)
-    return st.one_of(
-        st.lists(inner),
-        st.lists(inner).map(tuple),
-        st.lists(inner).map(Words),
-        st.lists(inner).map(deque),
-        st.dictionaries(keys, inner),
-        st.dictionaries(any_text, inner).map(OrderedDict),
-        st.dictionaries(any_text, inner).map(lambda d: defaultdict(list, d)),
-        st.frozensets(hashables),
-        st.sets(st.one_of(hashables, st.tuples(hashables, hashables))),
-        st.builds(Point, inner, inner),
-        st.builds(Node, inner, inner),
-        st.builds(Slotted, inner),
-        st.builds(Model, name=st.text(), extra=inner),
-        st.lists(inner, max_size=2).map(lambda args: ValueError(*args)),
-        st.builds(lambda v: types.SimpleNamespace(v=v), inner),
-    )
+def tagged_alike(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Dicts that look as if they were written by us."""
+    words = st.sampled_from(["$type", "value", "tuple", "escaped", "a"])
+    return st.dictionaries(words, st.one_of(inner, words), max_size=4)
 
 
-values = st.recursive(scalars, containers, max_leaves=12)
+any_value = st.one_of(
+    values(), tagged_alike(values()), tagged_alike(tagged_alike(values(max_leaves=3)))
+)
 
 
 def through_json(value: Any, **options: Any) -> Any:
     return from_json(json.loads(json.dumps(to_json(value, **options))), **options)
 
 
-@given(values)
+@given(any_value)
 def test_a_value_comes_back_from_json_exactly(value: Any) -> None:
     back = through_json(value)
 
@@ -158,22 +68,22 @@ def test_a_value_comes_back_from_json_exactly(value: Any) -> None:
     assert pack(back) == pack(value)  # the packed form says every type and bit
 
 
-@given(values)
+@given(any_value)
 def test_json_text_for_people_says_the_same(value: Any) -> None:
     data = to_json(value)
 
     assert loads(dumps(data).encode()) == json.loads(json.dumps(data))
 
 
-@given(values)
+@given(any_value)
 def test_data_read_without_reviving_packs_as_the_value_does(value: Any) -> None:
     assert pack(unrevived(to_json(value))) == pack(value)
 
 
-many_values = st.lists(values, min_size=1, max_size=3).map(lambda some: some * 200)
+many_values = st.lists(values(3), min_size=1, max_size=3).map(lambda some: some * 200)
 
 
-@given(st.dictionaries(st.text(), st.one_of(values, many_values), max_size=3))
+@given(st.dictionaries(st.text(), st.one_of(any_value, many_values), max_size=3))
 def test_a_state_in_chunks_comes_back_as_the_same_chunks(state: Any) -> None:
     encoded = encode(state)
 
@@ -191,7 +101,7 @@ def test_a_large_state_comes_back_as_the_same_chunks() -> None:
         "dict": {f"key {i}": "x" * 50 for i in range(3000)},
         "tuple": tuple(f"item {i}" for i in range(5000)),
         "keys": {i: str(i) for i in range(5000)},
-        "node": Node("x" * 5000, ["y" * 3000, "z" * 3000]),
+        "object": Plain("x" * 5000, ["y" * 3000, "z" * 3000]),
     }
     encoded = encode(state)
 
@@ -216,37 +126,34 @@ def test_a_large_state_comes_back_as_the_same_chunks() -> None:
         ((1, (2,)), {"$type": "tuple", "value": [1, {"$type": "tuple", "value": [2]}]}),
         ({1: "a", None: "b"}, {"$type": "dict", "value": [[1, "a"], [None, "b"]]}),
         ({"$type": "x"}, {"$type": "escaped", "value": {"$type": "x"}}),
-        (decimal.Decimal("1.50"), {"$type": "Decimal", "value": "1.50"}),
-        (Colour.RED, {"$type": "enum", "value": [f"{__name__}:Colour", "RED"]}),
+        (Decimal("1.50"), {"$type": "Decimal", "value": "1.50"}),
+        (Color.RED, {"$type": "enum", "value": ["tests.strategies:Color", "RED"]}),
     ],
 )
 def test_the_form_of_a_value(value: Any, data: Any) -> None:
     assert to_json(value) == data
 
 
+@pytest.mark.parametrize("name", SAMPLES)
+def test_each_type_comes_back_exactly(name: str) -> None:
+    back = through_json(SAMPLES[name])
+
+    assert same(back, SAMPLES[name])
+    assert pack(back) == pack(SAMPLES[name])
+
+
 @pytest.mark.parametrize(
     "value",
     [
-        -0.0,
         5e-324,
-        struct.unpack(">d", bytes.fromhex("fff8000000000000"))[0],
-        struct.unpack(">d", bytes.fromhex("7ff8000000000123"))[0],
+        from_bits("fff8000000000000"),
+        from_bits("7ff8000000000123"),
         "\ud83d\ude00 is a pair of lone surrogates, not a smile",
-        {"\ud800": "\udfff"},
         10**5000,
-        -(2**64),
-        True,
         {"$type": {"$type": {"value": 1}}},
-        Counter("aab"),
-        fractions.Fraction(1, 3),
-        uuid.UUID(int=5),
-        memoryview,
-        np.float64("nan"),
-        np.array([[1.5, 2.5]], order="F"),
-        np.array(["a", None], dtype=object),
-        pd.DataFrame({"a": [1, 2], "b": ["x", None]}),
-        pd.Timestamp("2024-01-01", tz="Europe/Berlin"),
+        {"$type": "tuple", "value": []},
         {frozenset({1}): {(1, 2): {b"k"}}},
+        Celsius(5),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -290,7 +197,7 @@ def nested(depth: int) -> Any:
 def test_as_deep_as_the_codec_goes_json_goes() -> None:
     value = nested(250)
     for _ in range(45):
-        value = Node((value,))
+        value = Plain((value,))
 
     assert pack(through_json(value)) == pack(value)
 
@@ -335,10 +242,10 @@ def test_an_unknown_class_is_named_by_its_path() -> None:
 
 
 def test_the_path_of_an_unknown_class_leads_through_objects() -> None:
-    inner = to_json(Node({"deep": (1, Node(2))}))
-    inner["value"][1]["value"]["deep"]["value"][1]["value"][0] = "gone:Node"
+    inner = to_json(Plain({"deep": (1, Plain(2))}))
+    inner["value"][1]["a"]["deep"]["value"][1]["value"][0] = "gone:Plain"
 
-    with pytest.raises(UnknownTypeError, match=r"^\$\.value\.deep\[1\]: gone:Node"):
+    with pytest.raises(UnknownTypeError, match=r"^\$\.a\.deep\[1\]: gone:Plain"):
         from_json(inner)
 
 
@@ -403,7 +310,7 @@ MALFORMED = [
     {"$type": "object", "value": []},
     {"$type": "object", "value": 5},
     {"$type": "object", "value": [5, {}]},
-    {"$type": "namedtuple", "value": [f"{__name__}:Point", 5]},
+    {"$type": "namedtuple", "value": ["tests.strategies:Point", 5]},
     {"$type": "exception", "value": ["builtins:ValueError", {}]},
     {"$type": "ndarray", "value": ["numpy:ndarray", {"$type": "utf8", "value": ""}, "|O", [1]]},
     {"$type": "ndarray", "value": ["numpy:ndarray", [], "<f8", [1], "C"]},

@@ -73,7 +73,9 @@ def encode(
     True
     """
     encoder = _Encoder(Packer(allow_pickle), base, seed, frozenset(append_only))
-    layout = base.layout if base is not None and base.layout != _NO_LAYOUT else None
+    layout = (
+        base.layout if base is not None and (base.layout.pages or base.layout.children) else None
+    )
     try:
         shrunk = encoder.shrink(value, layout, 0, ())
     except SerializationError:

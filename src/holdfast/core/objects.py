@@ -55,7 +55,7 @@ def attributes(obj: object) -> dict[str, Any]:
             continue
     values.update(getattr(obj, "__dict__", ()))
     if chosen is not None:
-        wanted = set(chosen(obj))
+        wanted = set(obj._checkpoint_fields())  # type: ignore[attr-defined]
         values = {name: value for name, value in values.items() if name in wanted}
     return values
 

@@ -16,8 +16,8 @@ POINTS: dict[str, tuple[str, ...]] = {
     "file": ("file:begun", "file:written", "file:synced", "file:linked", "file:committed"),
     "sqlite": (
         "sqlite:begun",
-        "sqlite:chunks_written",
         "sqlite:record_written",
+        "sqlite:chunks_written",
         "sqlite:committed",
     ),
 }

@@ -153,7 +153,9 @@ class FileStore(Store):
             else:
                 places = self._folders.documents(query.agent_id, query.session_id)
             found = sort_newest_first(i for i in self._infos(places) if query.admits(i, now))
-        if last is not None:
+        if query.before is not None:
+            if last is None:
+                return []
             bound = (last.created_at, last.checkpoint_id)
             found = [info for info in found if (info.created_at, info.checkpoint_id) < bound]
         return found[: query.limit]

@@ -160,7 +160,10 @@ class Folders:
         if path is None or not _unlink(path):
             return False
         folder = os.path.dirname(path)
-        _sync(folder)
+        try:
+            _sync(folder)
+        except FileNotFoundError:  # another process found it empty and removed it
+            pass
         _remove_if_empty(folder)
         return True
 
@@ -264,8 +267,8 @@ def _lock(fd: int, flags: int = 0) -> bool:
 
 def _remove_if_unlocked(path: str) -> None:
     try:
-        fd = os.open(path, os.O_RDWR)
-    except FileNotFoundError:
+        fd = os.open(path, os.O_RDONLY)
+    except (FileNotFoundError, PermissionError):  # removed just now, or another user's
         return
     try:
         if _lock(fd, fcntl.LOCK_NB):

@@ -7,8 +7,9 @@ import sqlite3
 import time
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,7 @@ from holdfast.stores.base import (
     Stats,
     Store,
     gather,
+    sort_newest_first,
 )
 from holdfast.stores.sqlite_connection import Connections, Durability
 
@@ -184,6 +186,9 @@ class SqliteStore(Store):
         return [_id(row[0]) for row in found]  # type: ignore[arg-type]
 
     def query(self, query: Query) -> list[CheckpointInfo]:
+        if query.ids is not None and len(query.ids) > _BATCH:
+            parts = [self.query(replace(query, ids=ids)) for ids in _batches(list(set(query.ids)))]
+            return sort_newest_first(chain.from_iterable(parts))[: query.limit]
         where, values = _where(query)
         # Tags are compared here, so with them the statement cannot know where to stop.
         limit = -1 if query.limit is None or query.tags else query.limit
@@ -335,7 +340,6 @@ def _row(info: CheckpointInfo, session: int) -> Row:
             info.metadata,
             info.ttl_seconds,
             info.handoff_schema,
-            bytes.fromhex(info.checksum),
         ]
     )
     return (
@@ -348,13 +352,14 @@ def _row(info: CheckpointInfo, session: int) -> Row:
         bytes.fromhex(info.content_id),
         info.size,
         body,
+        bytes.fromhex(info.checksum),
     )
 
 
 def _info(row: Row) -> CheckpointInfo:
-    seq, key, agent, session, parent, expires, target, root, size, body = row
+    seq, key, agent, session, parent, expires, target, root, size, body, checksum = row
     try:
-        framework, version, index, name, metadata, ttl, schema, checksum = _unpacked(body)
+        framework, version, index, name, metadata, ttl, schema = _unpacked(body)
         info = CheckpointInfo.of(
             {
                 "checkpoint_id": _id(key),

@@ -28,7 +28,17 @@ from holdfast.stores import sqlite_schema as sql
 Durability = Literal["full", "normal"]
 
 BUSY_SECONDS = 30.0
+_SHORTEST_WAIT, _LONGEST_WAIT = 0.0001, 0.003
 _READERS_KEPT = 8
+_generation = 0  # how many forks lie behind this process
+
+
+def _count_fork() -> None:
+    global _generation
+    _generation += 1
+
+
+os.register_at_fork(after_in_child=_count_fork)
 _of_the_parent: list[sqlite3.Connection] = []  # kept, because closing them would disturb the parent
 
 
@@ -50,7 +60,7 @@ class Connections:
             self._open()
 
     def _open(self) -> None:
-        self._pid = os.getpid()
+        self._generation = _generation
         self.write_lock = threading.Lock()
         self._readers: list[sqlite3.Connection] = []
         self.writer = self._connect()
@@ -65,7 +75,7 @@ class Connections:
         """Refuse a closed store; open anew in a forked child, which must not use the parent's."""
         if self.closed:
             raise StoreClosedError(self.name)
-        if os.getpid() != self._pid:
+        if self._generation != _generation:
             _of_the_parent.extend((self.writer, *self._readers))
             self._in_child()
             with self.errors():
@@ -133,9 +143,10 @@ class Connections:
     def _patiently(self, statement: str) -> None:
         """Run a statement that needs a lock, asking again shortly while another holds it.
 
-        A short random wait does better under many writers than SQLite's own growing one.
+        A short random wait does better under many writers than SQLite's own, which grows.
         """
         deadline = time.monotonic() + BUSY_SECONDS
+        wait = _SHORTEST_WAIT
         while True:
             try:
                 self.writer.execute(statement)
@@ -150,7 +161,8 @@ class Connections:
                     raise StoreConnectionError(
                         f"{self.name} has been locked by another program for {BUSY_SECONDS:.0f} s"
                     ) from error
-            time.sleep(random.uniform(0.0002, 0.002))  # noqa: S311
+            time.sleep(random.uniform(0, wait))  # noqa: S311
+            wait = min(2 * wait, _LONGEST_WAIT)
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:

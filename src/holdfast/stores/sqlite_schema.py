@@ -22,11 +22,11 @@ MIGRATIONS = (
         target  TEXT,
         root    BLOB NOT NULL,
         size    INTEGER NOT NULL,
-        body    BLOB NOT NULL        -- the rest of the record, packed
+        body    BLOB NOT NULL,       -- the rest of the record, packed
+        sum     BLOB NOT NULL        -- SHA-256 over all of the record
     );
     CREATE UNIQUE INDEX checkpoints_id ON checkpoints (id);
     CREATE INDEX checkpoints_session ON checkpoints (session);
-    CREATE INDEX checkpoints_parent ON checkpoints (parent) WHERE parent IS NOT NULL;
     CREATE INDEX checkpoints_expires ON checkpoints (expires) WHERE expires IS NOT NULL;
     CREATE INDEX checkpoints_target ON checkpoints (target) WHERE target IS NOT NULL;
     CREATE TABLE chunks (
@@ -45,8 +45,8 @@ INSERT_SESSION = "INSERT INTO sessions (agent, session) VALUES (?, ?) ON CONFLIC
 EXISTS = "SELECT 1 FROM checkpoints WHERE id = ?"
 SELECT_SESSION = "SELECT key FROM sessions WHERE agent = ? AND session = ?"
 INSERT_CHECKPOINT = """
-    INSERT INTO checkpoints (seq, id, session, parent, expires, target, root, size, body)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+    INSERT INTO checkpoints (seq, id, session, parent, expires, target, root, size, body, sum)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 INSERT_CHUNK = """
     INSERT INTO chunks (name, written, data) VALUES (?, ?, ?)
@@ -54,7 +54,7 @@ INSERT_CHUNK = """
 """
 
 RECORD_COLUMNS = """
-    c.seq, c.id, s.agent, s.session, c.parent, c.expires, c.target, c.root, c.size, c.body
+    c.seq, c.id, s.agent, s.session, c.parent, c.expires, c.target, c.root, c.size, c.body, c.sum
 """
 SELECT_RECORDS = f"""
     SELECT {RECORD_COLUMNS} FROM checkpoints c JOIN sessions s ON s.key = c.session

@@ -6,12 +6,13 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from holdfast.core.chunks import Encoded, encode
+from holdfast.core.chunks import encode
 from holdfast.core.format import compress
 from holdfast.core.tree import decode
 from holdfast.model import CheckpointInfo, new_info
 from holdfast.stores.base import Commit, Record, Store
 
+STEP = {"step": 1}
 NEVER_SAVED = "01900000-0000-7000-8000-000000000000"
 
 
@@ -24,13 +25,13 @@ def large_state(seed: int = 0) -> dict[str, Any]:
 
 
 def make_commit(
-    state: Any = None, *, base: Commit | None = None, needs_parent: bool = True, **fields: Any
+    state: Any = STEP, *, base: Commit | None = None, needs_parent: bool = True, **fields: Any
 ) -> Commit:
     """A commit as a client would make it: whole, or without the chunks of another one."""
-    state = {"step": 1} if state is None else state
     encoded = encode({"execution_state": state, "agent_context": {}})
+    info = new_info(agent_id="agent", session_id="session")
     return Commit(
-        make_info(encoded, **fields),
+        info.with_(content_id=encoded.root.hex(), size=encoded.size, **fields),
         {
             name: compress(raw)
             for name, raw in encoded.chunks.items()
@@ -39,12 +40,6 @@ def make_commit(
         None if base is None else base.info.checkpoint_id,
         needs_parent,
     )
-
-
-def make_info(encoded: Encoded, **fields: Any) -> CheckpointInfo:
-    """A record of an encoded state, with these fields."""
-    info = new_info(agent_id="agent", session_id="session")
-    return info.with_(content_id=encoded.root.hex(), size=encoded.size, **fields)
 
 
 def state_of(record: Record | None) -> Any:

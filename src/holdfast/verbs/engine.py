@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
@@ -17,26 +16,22 @@ V = TypeVar("V")
 
 
 class _Recent(Generic[K, V]):
-    """A dict that forgets what was used longest ago."""
+    """A dict that forgets what was put in longest ago."""
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._items: OrderedDict[K, V] = OrderedDict()
+        self._items: dict[K, V] = {}
         self._lock = threading.Lock()
 
     def get(self, key: K) -> V | None:
-        with self._lock:
-            if key not in self._items:
-                return None
-            self._items.move_to_end(key)
-            return self._items[key]
+        return self._items.get(key)
 
     def put(self, key: K, value: V) -> None:
         with self._lock:
+            self._items.pop(key, None)
             self._items[key] = value
-            self._items.move_to_end(key)
             if len(self._items) > self._size:
-                self._items.popitem(last=False)
+                del self._items[next(iter(self._items))]
 
     def drop(self, wanted: Callable[[K, V], bool]) -> None:
         with self._lock:

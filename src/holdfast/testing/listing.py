@@ -1,0 +1,188 @@
+"""The contract of ``match``, ``fetch``, ``heads`` and ``stats``."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from holdfast.ids import new_id
+from holdfast.stores.base import Commit, Store
+from holdfast.testing.samples import expired, ids, keep, large_state, make_commit
+from holdfast.testing.suite import Suite
+
+TEXT_IDS = ["step-1", "step-10", "step-2", "Step-1", "step_1", "step%1", "stép-1", "0", "~"]
+
+
+class ListingSuite(Suite):
+    """Tests of what a store lists besides records."""
+
+    def test_an_id_is_matched_by_any_beginning_of_it(self, store: Store) -> None:
+        (commit,) = keep(store, make_commit())
+        whole = commit.info.checkpoint_id
+
+        for length in range(len(whole) + 1):
+            assert store.match(whole[:length], 10) == [whole]
+
+    def test_what_is_no_beginning_matches_nothing(self, store: Store) -> None:
+        (commit,) = keep(store, make_commit())
+        whole = commit.info.checkpoint_id
+
+        for other in (whole[1:], whole + "0", whole.upper(), whole.replace("-", ""), "zzz", "-"):
+            assert store.match(other, 10) == []
+
+    @pytest.mark.parametrize("pattern", ["%", "_", "*", "?", ".*", "[0-9a-f]", "' OR 1=1 --", "\\"])
+    def test_a_pattern_is_taken_literally(self, store: Store, pattern: str) -> None:
+        keep(store, make_commit())
+
+        assert store.match(pattern, 10) == []
+
+    def test_ids_are_matched_in_order_and_not_more_than_the_limit(self, store: Store) -> None:
+        commits = keep(store, *(make_commit() for _ in range(5)))
+
+        assert store.match("", 10) == sorted(ids(commits))
+        assert store.match("", 3) == sorted(ids(commits))[:3]
+
+    def test_ids_need_not_be_uuids(self, store: Store) -> None:
+        keep(store, *(make_commit(checkpoint_id=name) for name in TEXT_IDS))
+
+        assert store.match("step-1", 10) == ["step-1", "step-10"]
+        assert store.match("", 20) == sorted(TEXT_IDS)
+        for name in TEXT_IDS:
+            record = store.load(name)
+            assert record is not None
+            assert record.info.checkpoint_id == name
+
+    @pytest.mark.parametrize("page", [1, 2, 3, 100])
+    def test_paging_through_all_ids_shows_each_once(self, store: Store, page: int) -> None:
+        like_a_uuid = new_id()[:-1]
+        names = [*(new_id() for _ in range(4)), *TEXT_IDS, like_a_uuid]
+        keep(store, *(make_commit(checkpoint_id=name) for name in names))
+
+        seen: list[str] = []
+        while found := store.match("", page, seen[-1] if seen else ""):
+            assert len(found) <= page
+            seen += found
+
+        assert sorted(seen) == sorted(names)
+
+    def test_expired_ids_are_matched_too(self, store: Store) -> None:
+        (commit,) = keep(store, make_commit(**expired()))
+
+        assert store.match("", 10) == [commit.info.checkpoint_id]
+
+    def test_chunks_are_fetched_as_they_were_committed(self, store: Store) -> None:
+        if not store.shares_chunks:
+            return
+        (commit,) = keep(store, make_commit(large_state()))
+
+        assert store.fetch(list(commit.chunks)) == dict(commit.chunks)
+
+    def test_chunks_that_are_not_there_are_left_out(self, store: Store) -> None:
+        (commit,) = keep(store, make_commit(large_state()))
+        wanted = [*commit.chunks, b"\x00" * 20, b"", b"'"]
+
+        assert store.fetch(wanted).keys() <= commit.chunks.keys()
+        assert store.fetch([]) == {}
+
+    def test_very_many_chunks_are_fetched_at_once(self, store: Store) -> None:
+        if not store.shares_chunks:
+            return
+        many = {i.to_bytes(20, "big"): b"\x00%d" % i for i in range(3000)}
+        info = make_commit().info
+        store.commit(Commit(info, many))
+
+        assert store.fetch(list(many)) == many
+
+    def test_an_empty_store_has_no_sessions(self, store: Store) -> None:
+        assert store.heads() == []
+        assert store.heads("agent") == []
+
+    def test_every_session_is_shown_with_its_newest_checkpoint(self, store: Store) -> None:
+        first, second, other = keep(
+            store,
+            make_commit(session_id="one"),
+            make_commit(session_id="one"),
+            make_commit(session_id="two"),
+        )
+
+        one, two = sorted(store.heads(), key=lambda head: head.session_id)
+
+        assert (one.agent_id, one.session_id, one.checkpoints) == ("agent", "one", 2)
+        assert one.head == second.info
+        assert (two.head, two.checkpoints) == (other.info, 1)
+        assert first.info != one.head
+
+    def test_the_session_touched_last_comes_first(self, store: Store) -> None:
+        keep(store, *(make_commit(session_id=name) for name in ("a", "b", "c", "a")))
+
+        assert [head.session_id for head in store.heads()] == ["a", "c", "b"]
+
+    def test_the_head_is_the_newest_in_time_whatever_was_committed_last(self, store: Store) -> None:
+        now = datetime.now(UTC)
+        newest = make_commit(created_at=now)
+        older = make_commit(created_at=now - timedelta(days=1))
+
+        keep(store, newest, older)
+
+        assert store.heads()[0].head == newest.info
+
+    def test_sessions_of_one_agent_are_shown_alone(self, store: Store) -> None:
+        keep(store, make_commit(agent_id="a"), make_commit(agent_id="b"), make_commit(agent_id="A"))
+
+        assert [head.agent_id for head in store.heads("a")] == ["a"]
+        assert store.heads("' OR 1=1 --") == []
+
+    def test_a_session_name_used_by_two_agents_is_two_sessions(self, store: Store) -> None:
+        keep(store, make_commit(agent_id="a"), make_commit(agent_id="b"))
+
+        assert {head.agent_id for head in store.heads()} == {"a", "b"}
+
+    def test_expired_checkpoints_are_neither_heads_nor_counted(self, store: Store) -> None:
+        old = datetime.now(UTC) - timedelta(days=1)
+        kept, _, _ = keep(
+            store,
+            make_commit(session_id="one", created_at=old),
+            make_commit(session_id="one", **expired()),
+            make_commit(session_id="gone", **expired()),
+        )
+
+        (head,) = store.heads()
+
+        assert (head.head, head.checkpoints) == (kept.info, 1)
+
+    def test_an_empty_store_holds_nothing(self, store: Store) -> None:
+        stats = store.stats()
+
+        assert (stats.checkpoints, stats.sessions, stats.chunks) == (0, 0, 0)
+        assert (stats.logical_bytes, stats.stored_bytes) == (0, 0)
+        assert stats.sharing == 1.0
+
+    def test_stats_count_what_is_held(self, store: Store) -> None:
+        commits = keep(
+            store,
+            make_commit(large_state(), session_id="one"),
+            make_commit(large_state(1), session_id="one"),
+            make_commit({"small": 1}, session_id="two"),
+        )
+
+        stats = store.stats()
+
+        assert (stats.checkpoints, stats.sessions) == (3, 2)
+        assert stats.logical_bytes == sum(commit.info.size for commit in commits)
+        assert stats.stored_bytes > 0
+        if store.shares_chunks:
+            chunks = {name: data for commit in commits for name, data in commit.chunks.items()}
+            assert stats.chunks == len(chunks)
+            assert stats.stored_bytes == sum(map(len, chunks.values()))
+
+    def test_expired_checkpoints_do_not_count(self, store: Store) -> None:
+        keep(store, make_commit(**expired()))
+
+        stats = store.stats()
+
+        assert (stats.checkpoints, stats.sessions, stats.logical_bytes) == (0, 0, 0)
+
+    def test_a_store_has_a_name_for_messages(self, store: Store) -> None:
+        assert store.name
+        assert "\n" not in store.name
