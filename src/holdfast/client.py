@@ -14,6 +14,7 @@ from holdfast.core.codec import OnUnknown
 from holdfast.core.diff import Diff
 from holdfast.errors import InvalidArgumentError, StoreClosedError
 from holdfast.model import Checkpoint, CheckpointInfo, Framework, make_payload
+from holdfast.stores import forks
 from holdfast.stores.base import Collected, SessionInfo, Stats, Store
 from holdfast.stores.urls import DEFAULT_PATH, open_store
 from holdfast.verbs import bundle, read, save, upkeep
@@ -381,6 +382,15 @@ class Client(_Face):
         self._loop: asyncio.AbstractEventLoop | None = None
         self._threads: ThreadPoolExecutor | None = None
         self._committer: Committer | None = None
+        forks.watch(self)
+
+    def before_fork(self) -> None:
+        """See ``holdfast.stores.forks``."""
+
+    def after_fork(self, in_child: bool) -> None:
+        """See ``holdfast.stores.forks``: threads are not copied, and a child has a loop anew."""
+        if in_child:
+            self._loop = self._committer = self._threads = None
 
     async def _run(self, plan: Plan[T]) -> T:
         self._check_open()

@@ -123,6 +123,12 @@ class Packer:
         try:
             if self._depth > MAX_NESTING:
                 raise RecursionError
+            cls = type(value)
+            if cls is set or cls is frozenset:
+                # Each element is packed once, for its place and for its bytes alike.
+                parts = [ormsgpack.Fragment(data) for data in sorted(map(self.pack, value))]
+                code = basics.SET if cls is set else basics.FROZENSET
+                return ormsgpack.Ext(code, ormsgpack.packb(parts))
             code, plain = self.reduce(value)
             data = plain if code in BYTES_KINDS else self.pack(plain)
             return ormsgpack.Ext(code, data)

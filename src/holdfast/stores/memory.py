@@ -14,6 +14,7 @@ from holdfast.errors import (
     StoreClosedError,
 )
 from holdfast.model import CheckpointInfo
+from holdfast.stores import forks
 from holdfast.stores.base import (
     Collected,
     Commit,
@@ -36,6 +37,7 @@ class MemoryStore(Store):
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        forks.watch(self)
         self._infos: dict[str, CheckpointInfo] = {}
         self._chunks: dict[bytes, tuple[bytes, datetime]] = {}
         self._closed = False
@@ -43,6 +45,15 @@ class MemoryStore(Store):
     @property
     def name(self) -> str:
         return "the memory store"
+
+    def before_fork(self) -> None:
+        self._lock.acquire()
+
+    def after_fork(self, in_child: bool) -> None:
+        if in_child:
+            self._lock = threading.Lock()
+        else:
+            self._lock.release()
 
     def _open(self) -> threading.Lock:
         if self._closed:

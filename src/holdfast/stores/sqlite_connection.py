@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import sqlite3
 import threading
@@ -23,6 +22,7 @@ from holdfast.errors import (
     StoreFullError,
     StoreReadOnlyError,
 )
+from holdfast.stores import forks
 from holdfast.stores import sqlite_schema as sql
 
 Durability = Literal["full", "normal"]
@@ -30,16 +30,6 @@ Durability = Literal["full", "normal"]
 BUSY_SECONDS = 30.0
 _SHORTEST_WAIT, _LONGEST_WAIT = 0.0001, 0.003
 _READERS_KEPT = 8
-_generation = 0  # how many forks lie behind this process
-
-
-def _count_fork() -> None:
-    global _generation
-    _generation += 1
-
-
-os.register_at_fork(after_in_child=_count_fork)
-_of_the_parent: list[sqlite3.Connection] = []  # kept, because closing them would disturb the parent
 
 
 class Connections:
@@ -55,31 +45,53 @@ class Connections:
         self.durability = durability
         self.closed = False
         self._in_child = in_child
+        self._writer: sqlite3.Connection | None = None
+        self._make_locks()
         with self.errors():
             self._make_directory()
-            self._open()
+            self.writer()
+        forks.watch(self)
 
-    def _open(self) -> None:
-        self._generation = _generation
+    def _make_locks(self) -> None:
         self.write_lock = threading.Lock()
+        self._gate = threading.Condition()
+        self._reading = 0
         self._readers: list[sqlite3.Connection] = []
-        self.writer = self._connect()
-        try:
-            self._prepare()
-            self.writer.execute("PRAGMA busy_timeout = 0")  # it waits in its own way: _patiently
-        except BaseException:
-            self.writer.close()
-            raise
+
+    def writer(self) -> sqlite3.Connection:
+        """The connection that writes, for whoever holds ``write_lock``; opened if need be."""
+        if self._writer is None:
+            db = self._connect()
+            try:
+                self._prepare(db)
+                db.execute("PRAGMA busy_timeout = 0")  # it waits in its own way: _patiently
+            except BaseException:
+                db.close()
+                raise
+            self._writer = db
+        return self._writer
+
+    def before_fork(self) -> None:
+        """Close every connection once it is idle; they are opened again when they are needed."""
+        self.write_lock.acquire()
+        self._gate.acquire()
+        while self._reading:
+            self._gate.wait()
+        self._close_connections()
+
+    def after_fork(self, in_child: bool) -> None:
+        """Go on, in the child without what threads of the parent had queued."""
+        if in_child:
+            self._make_locks()
+            self._in_child()
+        else:
+            self._gate.release()
+            self.write_lock.release()
 
     def check(self) -> None:
-        """Refuse a closed store; open anew in a forked child, which must not use the parent's."""
+        """Refuse a closed store."""
         if self.closed:
             raise StoreClosedError(self.name)
-        if self._generation != _generation:
-            _of_the_parent.extend((self.writer, *self._readers))
-            self._in_child()
-            with self.errors():
-                self._open()
 
     def _make_directory(self) -> None:
         try:
@@ -104,8 +116,7 @@ class Connections:
         db.execute("PRAGMA mmap_size = 268435456")
         return db
 
-    def _prepare(self) -> None:
-        db = self.writer
+    def _prepare(self, db: sqlite3.Connection) -> None:
         db.execute("BEGIN")  # one view: another process may be making the tables just now
         (version,) = db.execute("PRAGMA user_version").fetchone()
         (application,) = db.execute("PRAGMA application_id").fetchone()
@@ -124,8 +135,8 @@ class Connections:
             return
         if not tables:
             db.execute("PRAGMA auto_vacuum = INCREMENTAL")
-        self._patiently("PRAGMA journal_mode = WAL")
-        self._patiently("BEGIN IMMEDIATE")
+        self._patiently(db, "PRAGMA journal_mode = WAL")
+        self._patiently(db, "BEGIN IMMEDIATE")
         try:
             (version,) = db.execute(
                 "PRAGMA user_version"
@@ -140,7 +151,7 @@ class Connections:
             db.execute("ROLLBACK")
             raise
 
-    def _patiently(self, statement: str) -> None:
+    def _patiently(self, db: sqlite3.Connection, statement: str) -> None:
         """Run a statement that needs a lock, asking again shortly while another holds it.
 
         A short random wait does better under many writers than SQLite's own, which grows.
@@ -149,7 +160,7 @@ class Connections:
         wait = _SHORTEST_WAIT
         while True:
             try:
-                self.writer.execute(statement)
+                db.execute(statement)
                 return
             except sqlite3.OperationalError as error:
                 if error.sqlite_errorcode & 0xFF not in (
@@ -167,14 +178,16 @@ class Connections:
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """Write: all or nothing. The caller holds ``write_lock``."""
+        self.check()
         with self.errors():
-            self._patiently("BEGIN IMMEDIATE")
+            db = self.writer()
+            self._patiently(db, "BEGIN IMMEDIATE")
             try:
-                yield self.writer
-                self.writer.execute("COMMIT")
+                yield db
+                db.execute("COMMIT")
             except BaseException:
-                if self.writer.in_transaction:
-                    self.writer.execute("ROLLBACK")
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
                 raise
 
     @contextmanager
@@ -185,26 +198,39 @@ class Connections:
             if not self._readers and self.write_lock.acquire(blocking=False):
                 # Nobody writes: no connection of its own is needed just to read.
                 try:
-                    with self._view(self.writer):
-                        self._patiently("PRAGMA user_version")  # the view begins here
-                        yield self.writer
+                    self.check()
+                    db = self.writer()
+                    with self._view(db):
+                        self._patiently(db, "PRAGMA user_version")  # the view begins here
+                        yield db
                 finally:
                     self.write_lock.release()
                 return
+            with self._gate:
+                self._reading += 1
             try:
-                db = self._readers.pop()
-            except IndexError:
-                db = self._connect()
-            try:
-                with self._view(db):
+                with self._reader() as db, self._view(db):
                     yield db
-            except BaseException:
-                db.close()
-                raise
-            if len(self._readers) < _READERS_KEPT and not self.closed:
-                self._readers.append(db)
-            else:
-                db.close()
+            finally:
+                with self._gate:
+                    self._reading -= 1
+                    self._gate.notify()
+
+    @contextmanager
+    def _reader(self) -> Iterator[sqlite3.Connection]:
+        try:
+            db = self._readers.pop()
+        except IndexError:
+            db = self._connect()
+        try:
+            yield db
+        except BaseException:
+            db.close()
+            raise
+        if len(self._readers) < _READERS_KEPT and not self.closed:
+            self._readers.append(db)
+        else:
+            db.close()
 
     @contextmanager
     def _view(self, db: sqlite3.Connection) -> Iterator[None]:
@@ -252,6 +278,11 @@ class Connections:
             if self.closed:
                 return
             self.closed = True
-            while self._readers:
-                self._readers.pop().close()
-            self.writer.close()
+            self._close_connections()
+
+    def _close_connections(self) -> None:
+        while self._readers:
+            self._readers.pop().close()
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None

@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from holdfast.core.chunks import Base
 from holdfast.core.shallow import base_of
+from holdfast.stores import forks
 from holdfast.stores.base import Record, Store
 
 K = TypeVar("K")
@@ -22,6 +23,16 @@ class _Recent(Generic[K, V]):
         self._size = size
         self._items: dict[K, V] = {}
         self._lock = threading.Lock()
+        forks.watch(self)
+
+    def before_fork(self) -> None:
+        self._lock.acquire()
+
+    def after_fork(self, in_child: bool) -> None:
+        if in_child:
+            self._lock = threading.Lock()
+        else:
+            self._lock.release()
 
     def get(self, key: K) -> V | None:
         return self._items.get(key)

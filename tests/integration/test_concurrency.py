@@ -1,0 +1,350 @@
+"""Many threads, tasks and processes at one SQLite file: nothing is lost, nothing is locked."""
+
+import asyncio
+import threading
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast import Client, InvalidArgumentError, StoreClosedError, StoreConnectionError, SyncClient
+from holdfast.stores import sqlite_connection
+from tests.integration.concurrency_jobs import AGENT, common, save_chain_async, state_at
+from tests.integration.fork_server import ForkServer
+
+JOBS = "tests.integration.concurrency_jobs:"
+THREADS, TASKS, PROCESSES = 8, 64, 4
+
+Saved = tuple[str, str, int]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ForkServer]:
+    with ForkServer("tests.integration.concurrency_jobs", "holdfast.stores.sqlite") as server:
+        yield server
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path}/holdfast.db"
+
+
+def assert_all_kept(url: str, saved: Iterable[Any], state_of: Any = state_at) -> None:
+    """Every save that was told of is whole, and each session an unbroken chain of its steps."""
+    sessions: dict[str, list[str]] = {}
+    with SyncClient.open(url) as client:
+        assert client.verify().ok
+        for checkpoint_id, name, step in saved:
+            checkpoint = client.restore(checkpoint_id)
+            assert checkpoint.execution_state == state_of(name, step)
+            sessions.setdefault(name, []).append(checkpoint_id)
+        for name, chain in sessions.items():
+            listed = client.timeline(AGENT, name, limit=None)
+            assert [info.checkpoint_id for info in listed] == chain[::-1]
+            if "fork" not in name:
+                assert [info.parent_id for info in listed] == [*chain[-2::-1], None]
+
+
+def test_threads_save_at_once(server: ForkServer, url: str) -> None:
+    (saved,) = server.at_once((JOBS + "save_in_threads", url, "p", THREADS, 15))
+
+    assert len(saved) == THREADS * 15
+    assert_all_kept(url, saved)
+
+
+def test_tasks_save_at_once(server: ForkServer, url: str) -> None:
+    (saved,) = server.at_once((JOBS + "save_in_tasks", url, "p", TASKS, 4))
+
+    assert len(saved) == TASKS * 4
+    assert_all_kept(url, saved)
+
+
+def test_processes_save_at_once(server: ForkServer, url: str) -> None:
+    told = server.at_once(
+        *((JOBS + "open_and_save", url, f"process-{i}", 40) for i in range(PROCESSES))
+    )
+
+    assert [len(saved) for saved in told] == [40] * PROCESSES
+    assert_all_kept(url, sum(told, []))
+
+
+def test_threads_and_tasks_of_processes_save_at_once(server: ForkServer, url: str) -> None:
+    job = JOBS + "save_in_threads_and_tasks"
+
+    told = server.at_once(*((job, url, f"p{i}", THREADS, TASKS, 2) for i in range(PROCESSES)))
+
+    assert [len(saved) for saved in told] == [(THREADS + TASKS) * 2] * PROCESSES
+    assert_all_kept(url, sum(told, []))
+
+
+@pytest.mark.parametrize("attempt", range(10))
+def test_a_new_file_is_opened_first_by_many_processes_at_once(
+    server: ForkServer, url: str, attempt: int
+) -> None:
+    told = server.at_once(*((JOBS + "open_and_save", url, f"process-{i}", 1) for i in range(8)))
+
+    assert [len(saved) for saved in told] == [1] * 8
+    assert_all_kept(url, sum(told, []))
+
+
+def test_a_file_is_opened_and_closed_over_and_over_by_many_processes(
+    server: ForkServer, url: str
+) -> None:
+    for attempt in range(5):
+        jobs = ((JOBS + "open_and_save", url, f"{attempt}-{i}", 1) for i in range(8))
+        assert_all_kept(url, sum(server.at_once(*jobs), []))
+
+
+def test_nothing_needed_is_collected_while_others_save_and_remove(
+    server: ForkServer, url: str, tmp_path: Path
+) -> None:
+    done = tmp_path / "done"
+    done.mkdir()
+    keepers = [f"keeper-{i}" for i in range(2)]
+    removers = [f"remover-{i}" for i in range(2)]
+
+    told = server.at_once(
+        (JOBS + "tend", url, str(done), 4),
+        *((JOBS + "save_what_others_throw_away", url, name, 40, str(done)) for name in keepers),
+        *((JOBS + "throw_away", url, name, 120, str(done)) for name in removers),
+    )
+
+    saved = sum(told[1:3], [])
+    assert len(saved) == 2 * 40 * 2
+    assert_all_kept(url, saved, lambda _, step: common(step))
+    with SyncClient.open(url) as client:
+        for name in keepers:
+            newest = client.latest("pruned", name)
+            assert newest is not None
+            assert newest.execution_state == common(39)
+        assert client.gc(grace_seconds=0).chunks >= 0
+        assert client.verify().ok
+
+
+def test_nothing_imported_loses_a_part_while_others_collect(
+    server: ForkServer, url: str, tmp_path: Path
+) -> None:
+    done, bundle = tmp_path / "done", tmp_path / "agent.bundle"
+    done.mkdir()
+    with SyncClient.memory() as source:
+        for step in range(30):
+            source.save("imported", execution_state=state_at("a", step), session_id="s")
+        source.export(bundle)
+
+    told = server.at_once(
+        (JOBS + "tend", url, str(done), 1),
+        (JOBS + "export_and_import", url, str(bundle), str(done), 4),
+    )
+
+    assert told[0][0] >= 3
+    with SyncClient.open(url) as client:
+        assert client.verify().ok
+        left = client.find(agent_id="imported", limit=None)
+        assert left
+        for info in left:
+            assert client.restore(info.checkpoint_id).execution_state["name"] == "a"
+
+
+def test_a_client_opened_before_a_fork_serves_parent_and_child(
+    server: ForkServer, url: str
+) -> None:
+    (saved,) = server.at_once((JOBS + "use_after_fork", url, 10))
+
+    assert len(saved) == 30
+    assert_all_kept(url, saved)
+
+
+def test_an_async_client_opened_before_a_fork_serves_parent_and_child(
+    server: ForkServer, url: str
+) -> None:
+    (saved,) = server.at_once((JOBS + "use_async_after_fork", url, 10))
+
+    assert len(saved) == 30
+    assert_all_kept(url, saved)
+
+
+def test_a_fork_while_threads_save_leaves_no_lock_locked_and_saves_nothing_twice(
+    server: ForkServer, url: str
+) -> None:
+    (told,) = server.at_once((JOBS + "fork_while_threads_save", url, 40))
+
+    statuses = [status for what, _, status in told if what == "status"]
+    assert statuses == [0] * 40
+    assert_all_kept(url, [thing for thing in told if thing[0] != "status"])
+
+
+def test_an_async_client_serves_one_event_loop_after_another(url: str) -> None:
+    client = Client.open(url)
+
+    async def save(step: int) -> str:
+        saves = [
+            client.save(AGENT, execution_state=state_at(str(i), step), session_id=str(i))
+            for i in range(4)
+        ]
+        return (await asyncio.gather(*saves))[0]
+
+    saved = [asyncio.run(save(step)) for step in range(4)]
+    chain = asyncio.run(client.timeline(AGENT, "0"))
+    asyncio.run(client.close())
+
+    assert [info.checkpoint_id for info in chain] == saved[::-1]
+    assert [info.parent_id for info in chain] == [*saved[-2::-1], None]
+
+
+def test_an_async_client_refuses_a_second_loop_while_the_first_runs(url: str) -> None:
+    client = Client.open(url)
+
+    async def main() -> None:
+        await client.save(AGENT, execution_state={"from": "the first"})
+        with ThreadPoolExecutor(1) as thread:
+            other = thread.submit(lambda: asyncio.run(client.stats()))
+            with pytest.raises(InvalidArgumentError, match="open one for each loop"):
+                other.result()
+        await client.save(AGENT, execution_state={"from": "the first again"})
+        await client.close()
+
+    asyncio.run(main())
+
+
+async def test_cancelled_saves_are_whole_or_absent_and_the_others_are_kept(url: str) -> None:
+    async with Client.open(url) as client:
+        tasks = [asyncio.create_task(save(client, i)) for i in range(60)]
+        for i in range(0, 60, 2):
+            for _ in range(i % 7):
+                await asyncio.sleep(0)
+            tasks[i].cancel()
+        outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+
+        assert all(isinstance(outcome, str) for outcome in outcomes[1::2])
+        assert (await client.verify()).ok
+        for i, outcome in enumerate(outcomes):
+            head = await client.latest(AGENT, str(i))
+            if isinstance(outcome, str):
+                assert head is not None
+                assert head.checkpoint_id == outcome
+            assert head is None or head.execution_state == state_at(str(i), 0)
+
+
+async def save(client: Client, number: int) -> str:
+    return await client.save(
+        AGENT, execution_state=state_at(str(number), 0), session_id=str(number)
+    )
+
+
+async def test_a_session_goes_on_after_a_cancelled_save(url: str) -> None:
+    async with Client.open(url) as client:
+        first = await save(client, 1)
+        cancelled = asyncio.create_task(save(client, 1))
+        await asyncio.sleep(0)
+        cancelled.cancel()
+        await asyncio.gather(cancelled, return_exceptions=True)
+
+        second = await save(client, 1)
+
+        ancestors = [info.checkpoint_id for info in await client.ancestors(second)]
+        assert ancestors[-1] == first
+        assert len(ancestors) == len(await client.timeline(AGENT, "1")) - 1
+
+
+def test_threads_that_save_to_a_client_being_closed_are_told_and_lose_nothing(url: str) -> None:
+    client = SyncClient.open(url)
+    enough = threading.Event()
+    saved: list[Saved] = []
+
+    def work(number: int) -> BaseException:
+        step = 0
+        while True:
+            name = f"thread-{number}"
+            try:
+                done = client.save(
+                    AGENT, execution_state=state_at(name, step), session_id=name, step_index=step
+                )
+            except Exception as error:
+                return error
+            saved.append((done, name, step))
+            if len(saved) > 40:
+                enough.set()
+            step += 1
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        errors = [pool.submit(work, number) for number in range(THREADS)]
+        assert enough.wait(60)
+        client.close()
+
+    assert [type(error.result()) for error in errors] == [StoreClosedError] * THREADS
+    assert_all_kept(url, saved)
+
+
+async def test_tasks_that_save_to_a_client_being_closed_are_told_and_lose_nothing(
+    url: str,
+) -> None:
+    client = Client.open(url)
+    tasks = [asyncio.create_task(save(client, number)) for number in range(TASKS)]
+    while not any(task.done() for task in tasks):
+        await asyncio.sleep(0)
+
+    await client.close()
+
+    outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+    assert {type(outcome) for outcome in outcomes} <= {str, StoreClosedError}
+    saved = [(outcome, str(i), 0) for i, outcome in enumerate(outcomes) if type(outcome) is str]
+    assert saved
+    assert_all_kept(url, saved)
+
+
+def test_a_client_waits_for_another_program_that_writes(url: str, tmp_path: Path) -> None:
+    with SyncClient.open(url) as client, ThreadPoolExecutor(1) as thread:
+        other = locked_by_another_program(tmp_path)
+        waiting = thread.submit(client.save, AGENT, execution_state={"step": 1})
+        assert not waiting.done()
+        other.execute("COMMIT")
+        other.close()
+
+        assert client.restore(waiting.result(timeout=60)).execution_state == {"step": 1}
+
+
+def test_a_client_says_so_if_another_program_never_stops_writing(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite_connection, "BUSY_SECONDS", 0.05)
+    with SyncClient.open(url) as client:
+        before = client.save(AGENT, execution_state={"step": 1}, session_id="s")
+        other = locked_by_another_program(tmp_path)
+
+        with pytest.raises(StoreConnectionError, match="locked by another program"):
+            client.save(AGENT, execution_state={"step": 2}, session_id="s")
+
+        assert client.restore(before).execution_state == {"step": 1}
+        other.execute("ROLLBACK")
+        other.close()
+        after = client.save(AGENT, execution_state={"step": 3}, session_id="s")
+        assert [info.checkpoint_id for info in client.timeline(AGENT, "s")] == [after, before]
+
+
+def locked_by_another_program(directory: Path) -> Any:
+    import sqlite3
+
+    other = sqlite3.connect(directory / "holdfast.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    return other
+
+
+async def test_an_event_loop_goes_on_while_a_save_waits_for_the_file(
+    url: str, tmp_path: Path
+) -> None:
+    async with Client.open(url) as client:
+        other = locked_by_another_program(tmp_path)
+        waiting = asyncio.create_task(save_chain_async_quietly(client))
+        for _ in range(100):
+            await asyncio.sleep(0)
+        assert not waiting.done()
+        other.execute("COMMIT")
+        other.close()
+
+        assert await waiting
+
+
+async def save_chain_async_quietly(client: Client) -> str:
+    return await save(client, 1)
