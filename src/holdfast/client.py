@@ -384,12 +384,11 @@ class Client(_Face):
         self._committer: Committer | None = None
         forks.watch(self)
 
-    def before_fork(self) -> None:
-        """See ``holdfast.stores.forks``."""
+    def _before_fork(self) -> None:
+        pass
 
-    def after_fork(self, in_child: bool) -> None:
-        """See ``holdfast.stores.forks``: threads are not copied, and a child has a loop anew."""
-        if in_child:
+    def _after_fork(self, in_child: bool) -> None:
+        if in_child:  # threads are not copied, and the child has a loop of its own
             self._loop = self._committer = self._threads = None
 
     async def _run(self, plan: Plan[T]) -> T:

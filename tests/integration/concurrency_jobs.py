@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from holdfast import CheckpointNotFoundError, Client, SyncClient
+from holdfast import Client, SyncClient
 from tests.integration.fork_server import tell
 
 AGENT = "agent"
@@ -107,7 +107,7 @@ def tend(url: str, done: str, others: int) -> None:
     tell(rounds)
 
 
-def export_and_import(url: str, bundle: str, done: str, times: int) -> None:
+def import_and_remove(url: str, bundle: str, done: str, times: int) -> None:
     """Bring a bundle in and remove what it brought, so that parts of it vanish while it comes."""
     with SyncClient.open(url) as client:
         for _ in range(times):
@@ -144,6 +144,25 @@ def use_async_after_fork(url: str, steps: int) -> None:
     assert os.waitpid(pid, 0)[1] == 0
 
 
+def outlive_the_parent(url: str, steps: int) -> None:
+    """Save in a forked child after its parent has closed the client and is gone."""
+    client = SyncClient.open(url)
+    save_chain(client, "parent", steps)
+    reads, writes = os.pipe()
+    if os.fork():
+        os.read(reads, 1)
+        client.close()
+        return
+    save_chain(client, "child", steps)
+    parent = os.getppid()
+    os.write(writes, b"go")
+    while os.getppid() == parent:
+        os.sched_yield()
+    save_chain(client, "orphan", steps)
+    with SyncClient.open(url) as another:
+        save_chain(another, "anew", steps)
+
+
 def fork_while_threads_save(url: str, forks: int) -> None:
     """Fork again and again while threads are in the middle of saves; every child saves as well."""
     stop = threading.Event()
@@ -155,6 +174,7 @@ def fork_while_threads_save(url: str, forks: int) -> None:
             step += 1
 
     with SyncClient.open(url) as client:
+        save_chain(client, "first", 1)  # a fork while Python imports a module is beyond us
         threads = [threading.Thread(target=save, args=(number,)) for number in range(4)]
         for thread in threads:
             thread.start()
@@ -168,14 +188,3 @@ def fork_while_threads_save(url: str, forks: int) -> None:
         stop.set()
         for thread in threads:
             thread.join()
-
-
-def restore_all(url: str, agent: str) -> None:
-    """Restore every checkpoint of an agent that another process may be removing."""
-    with SyncClient.open(url) as client:
-        for info in client.find(agent_id=agent, limit=None):
-            try:
-                client.restore(info.checkpoint_id)
-            except CheckpointNotFoundError:
-                continue
-            tell(info.checkpoint_id)

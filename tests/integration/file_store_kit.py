@@ -82,10 +82,10 @@ def wait_for_the_others():
 """
 
 
-def start(script: str, *arguments: object, within: Sequence[object] = ()) -> subprocess.Popen[str]:
+def start(script: str, *arguments: object, within: Sequence[str] = ()) -> subprocess.Popen[str]:
     """Run a script in a process of its own, started by the command ``within`` if there is one."""
     return subprocess.Popen(
-        [*map(str, within), sys.executable, "-c", PREFACE + script, *map(str, arguments)],
+        [*within, sys.executable, "-c", PREFACE + script, *map(str, arguments)],
         env=os.environ | {"PYTHONPATH": PATH},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

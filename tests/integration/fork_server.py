@@ -16,7 +16,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import holdfast
@@ -50,9 +49,7 @@ class ForkServer:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exc: object) -> None:
         self._process.communicate(timeout=60)
 
     def _ask(self, **request: Any) -> Any:
@@ -99,7 +96,8 @@ def _run(
     children = [_fork(job, gate, go) for job in jobs]
     os.close(gate)
     os.close(go)  # they all read the end of this pipe at one moment
-    said = {out: b"" for _, out in children}
+    said: dict[int, list[bytes]] = {out: [] for _, out in children}
+    told = 0
     with selectors.DefaultSelector() as selector:
         for out in said:
             selector.register(out, selectors.EVENT_READ)
@@ -108,14 +106,15 @@ def _run(
         while selector.get_map():
             for key, _ in selector.select():
                 data = os.read(key.fd, 65536)
-                said[key.fd] += data
+                said[key.fd].append(data)
+                told += data.count(b"\n")
                 if not data:
                     selector.unregister(key.fd)
                     os.close(key.fd)
-                elif kill_after is not None and said[key.fd].count(b"\n") >= kill_after:
+                elif kill_after is not None and told >= kill_after:
                     _kill(children[0][0], spin)
                     kill_after = None
-    return [_ended(pid, said[out]) for pid, out in children]
+    return [_ended(pid, b"".join(said[out])) for pid, out in children]
 
 
 def _kill(pid: int, spin: int) -> None:

@@ -1,23 +1,32 @@
 """Many threads, tasks and processes at one SQLite file: nothing is lost, nothing is locked."""
 
 import asyncio
+import sqlite3
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from holdfast import Client, InvalidArgumentError, StoreClosedError, StoreConnectionError, SyncClient
+from holdfast import (
+    Client,
+    InvalidArgumentError,
+    StoreClosedError,
+    StoreConnectionError,
+    SyncClient,
+)
 from holdfast.stores import sqlite_connection
-from tests.integration.concurrency_jobs import AGENT, common, save_chain_async, state_at
+from tests.integration.concurrency_jobs import AGENT, common, state_at
 from tests.integration.fork_server import ForkServer
 
 JOBS = "tests.integration.concurrency_jobs:"
 THREADS, TASKS, PROCESSES = 8, 64, 4
 
 Saved = tuple[str, str, int]
+StateOf = Callable[[str, int], Any]
 
 
 @pytest.fixture(scope="module")
@@ -31,20 +40,20 @@ def url(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path}/holdfast.db"
 
 
-def assert_all_kept(url: str, saved: Iterable[Any], state_of: Any = state_at) -> None:
+def assert_all_kept(url: str, *told: Iterable[Any], state_of: StateOf = state_at) -> None:
     """Every save that was told of is whole, and each session an unbroken chain of its steps."""
     sessions: dict[str, list[str]] = {}
     with SyncClient.open(url) as client:
         assert client.verify().ok
-        for checkpoint_id, name, step in saved:
+        for checkpoint_id, name, step in chain.from_iterable(told):
             checkpoint = client.restore(checkpoint_id)
             assert checkpoint.execution_state == state_of(name, step)
             sessions.setdefault(name, []).append(checkpoint_id)
-        for name, chain in sessions.items():
+        for name, ids in sessions.items():
             listed = client.timeline(AGENT, name, limit=None)
-            assert [info.checkpoint_id for info in listed] == chain[::-1]
-            if "fork" not in name:
-                assert [info.parent_id for info in listed] == [*chain[-2::-1], None]
+            assert [info.checkpoint_id for info in listed] == ids[::-1]
+            if "-fork-" not in name:
+                assert [info.parent_id for info in listed] == [*ids[-2::-1], None]
 
 
 def test_threads_save_at_once(server: ForkServer, url: str) -> None:
@@ -67,7 +76,7 @@ def test_processes_save_at_once(server: ForkServer, url: str) -> None:
     )
 
     assert [len(saved) for saved in told] == [40] * PROCESSES
-    assert_all_kept(url, sum(told, []))
+    assert_all_kept(url, *told)
 
 
 def test_threads_and_tasks_of_processes_save_at_once(server: ForkServer, url: str) -> None:
@@ -76,7 +85,7 @@ def test_threads_and_tasks_of_processes_save_at_once(server: ForkServer, url: st
     told = server.at_once(*((job, url, f"p{i}", THREADS, TASKS, 2) for i in range(PROCESSES)))
 
     assert [len(saved) for saved in told] == [(THREADS + TASKS) * 2] * PROCESSES
-    assert_all_kept(url, sum(told, []))
+    assert_all_kept(url, *told)
 
 
 @pytest.mark.parametrize("attempt", range(10))
@@ -86,7 +95,7 @@ def test_a_new_file_is_opened_first_by_many_processes_at_once(
     told = server.at_once(*((JOBS + "open_and_save", url, f"process-{i}", 1) for i in range(8)))
 
     assert [len(saved) for saved in told] == [1] * 8
-    assert_all_kept(url, sum(told, []))
+    assert_all_kept(url, *told)
 
 
 def test_a_file_is_opened_and_closed_over_and_over_by_many_processes(
@@ -94,7 +103,7 @@ def test_a_file_is_opened_and_closed_over_and_over_by_many_processes(
 ) -> None:
     for attempt in range(5):
         jobs = ((JOBS + "open_and_save", url, f"{attempt}-{i}", 1) for i in range(8))
-        assert_all_kept(url, sum(server.at_once(*jobs), []))
+        assert_all_kept(url, *server.at_once(*jobs))
 
 
 def test_nothing_needed_is_collected_while_others_save_and_remove(
@@ -111,9 +120,8 @@ def test_nothing_needed_is_collected_while_others_save_and_remove(
         *((JOBS + "throw_away", url, name, 120, str(done)) for name in removers),
     )
 
-    saved = sum(told[1:3], [])
-    assert len(saved) == 2 * 40 * 2
-    assert_all_kept(url, saved, lambda _, step: common(step))
+    assert [len(saved) for saved in told[1:3]] == [40 * 2] * 2
+    assert_all_kept(url, *told[1:3], state_of=lambda _, step: common(step))
     with SyncClient.open(url) as client:
         for name in keepers:
             newest = client.latest("pruned", name)
@@ -135,7 +143,7 @@ def test_nothing_imported_loses_a_part_while_others_collect(
 
     told = server.at_once(
         (JOBS + "tend", url, str(done), 1),
-        (JOBS + "export_and_import", url, str(bundle), str(done), 4),
+        (JOBS + "import_and_remove", url, str(bundle), str(done), 4),
     )
 
     assert told[0][0] >= 3
@@ -162,6 +170,13 @@ def test_an_async_client_opened_before_a_fork_serves_parent_and_child(
     (saved,) = server.at_once((JOBS + "use_async_after_fork", url, 10))
 
     assert len(saved) == 30
+    assert_all_kept(url, saved)
+
+
+def test_a_forked_child_outlives_its_parent_and_loses_nothing(server: ForkServer, url: str) -> None:
+    (saved,) = server.at_once((JOBS + "outlive_the_parent", url, 5))
+
+    assert [name for _, name, _ in saved[::5]] == ["parent", "child", "orphan", "anew"]
     assert_all_kept(url, saved)
 
 
@@ -243,9 +258,10 @@ async def test_a_session_goes_on_after_a_cancelled_save(url: str) -> None:
 
         second = await save(client, 1)
 
-        ancestors = [info.checkpoint_id for info in await client.ancestors(second)]
-        assert ancestors[-1] == first
-        assert len(ancestors) == len(await client.timeline(AGENT, "1")) - 1
+        head = await client.latest(AGENT, "1")
+        assert head is not None
+        assert head.checkpoint_id == second
+        assert (await client.ancestors(second))[-1].checkpoint_id == first
 
 
 def test_threads_that_save_to_a_client_being_closed_are_told_and_lose_nothing(url: str) -> None:
@@ -323,9 +339,7 @@ def test_a_client_says_so_if_another_program_never_stops_writing(
         assert [info.checkpoint_id for info in client.timeline(AGENT, "s")] == [after, before]
 
 
-def locked_by_another_program(directory: Path) -> Any:
-    import sqlite3
-
+def locked_by_another_program(directory: Path) -> sqlite3.Connection:
     other = sqlite3.connect(directory / "holdfast.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     return other
@@ -336,7 +350,7 @@ async def test_an_event_loop_goes_on_while_a_save_waits_for_the_file(
 ) -> None:
     async with Client.open(url) as client:
         other = locked_by_another_program(tmp_path)
-        waiting = asyncio.create_task(save_chain_async_quietly(client))
+        waiting = asyncio.create_task(save(client, 1))
         for _ in range(100):
             await asyncio.sleep(0)
         assert not waiting.done()
@@ -344,7 +358,3 @@ async def test_an_event_loop_goes_on_while_a_save_waits_for_the_file(
         other.close()
 
         assert await waiting
-
-
-async def save_chain_async_quietly(client: Client) -> str:
-    return await save(client, 1)

@@ -48,7 +48,7 @@ class Survivor:
         self._seen: set[str] = set()
 
     def check(self, ended: Ended) -> None:
-        """After a kill: all that was acknowledged is there, nothing is half there, saving goes on."""
+        """After a kill: what was acknowledged is there, nothing is half there, saving goes on."""
         assert ended.signal == signal.SIGKILL, ended.error
         self._acknowledged |= {saved for saved, _, _ in ended.told}
         with SyncClient.open(self.url) as client:

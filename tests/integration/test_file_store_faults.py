@@ -193,12 +193,12 @@ def test_a_state_nested_too_deep_for_json_is_refused_whole(
     assert files_below(tmp_path) == []
 
 
-def own_disk(directory: Path, size: str) -> list[object]:
+def own_disk(directory: Path, size: str) -> list[str]:
     """The command that mounts a small disk there, seen by its process alone; empty if forbidden."""
     directory.mkdir()
     mount = 'mount -t tmpfs -o size="$1" none "$0" && shift && exec "$@"'
     unshare = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "-r", "--mount"]
-    command = [*unshare, "sh", "-c", mount, directory, size]
+    command = [*unshare, "sh", "-c", mount, str(directory), size]
     try:
         allowed = subprocess.run([*command, "true"], stderr=subprocess.DEVNULL).returncode == 0
     except FileNotFoundError:

@@ -340,6 +340,7 @@ WRAPS: dict[str, Callable[[Any], Any]] = {
     "pydantic": lambda x: s.FrozenModel.model_construct(a=x),
     "exception": ValueError,
     "frozenset": lambda x: frozenset([x]),
+    "frozenset subclass": lambda x: s.FrozenUnique([x]),
     "deque": lambda x: deque([x]),
     "list subclass": lambda x: s.Items([x]),
     "mixed": lambda x: [{"a": (s.Plain({1: x}),)}],

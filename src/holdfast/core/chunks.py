@@ -31,6 +31,7 @@ from holdfast.core.views import Blob, Elements, Items, Layout, Shrunk, is_plain_
 from holdfast.errors import SerializationError
 
 _NO_LAYOUT = Layout()
+_ATOMS = (bool, int, float, type(None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,15 +149,16 @@ class _Encoder:
         return self._object(value, layout, path)
 
     def _object(self, value: Any, layout: Layout, path: tuple[str, ...]) -> Shrunk:
-        if not isinstance(value, (int, float, type(None))):
-            code, plain = self.packer.reduce(value)
-            if code not in BYTES_KINDS and type(plain) in (list, dict, bytes, str):
-                inner = self._split(plain, layout, path)
-                if inner.has_refs:
-                    data = ormsgpack.packb(ormsgpack.Ext(code, inner.data))
-                    overhead = len(data) - len(inner.data)
-                    return Shrunk(data, inner.size + overhead, inner.layout, True)
-        data = self.pack(value)
+        data = self.pack(value)  # first, because it says what is wrong with what cannot be kept
+        if type(value) in _ATOMS or len(data) <= WHOLE:
+            return Shrunk(data, len(data))
+        code, plain = self.packer.reduce(value)
+        if code not in BYTES_KINDS and type(plain) in (list, dict, bytes, str):
+            inner = self._split(plain, layout, path)
+            if inner.has_refs:
+                data = ormsgpack.packb(ormsgpack.Ext(code, inner.data))
+                overhead = len(data) - len(inner.data)
+                return Shrunk(data, inner.size + overhead, inner.layout, True)
         return Shrunk(data, len(data))
 
     def _blob(self, value: str | bytes, layout: Layout) -> Shrunk:

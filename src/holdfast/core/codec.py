@@ -15,6 +15,7 @@ from typing import Any, Literal
 import ormsgpack
 
 from holdfast.core import basics, objects
+from holdfast.core.depth import Descent
 from holdfast.core.kinds import Kind, Unkeepable, add, by_code, exactly, kind_of
 from holdfast.core.raw import Raw
 from holdfast.errors import CheckpointIntegrityError, SerializationError, UnknownTypeError
@@ -23,6 +24,9 @@ OnUnknown = Literal["raise", "raw"]
 
 MAX_NESTING = 100
 """Objects within objects; lists and dicts alone may nest 250 deep."""
+
+_QUICK_NESTING = 16
+"""Objects within objects that are packed without looking at the depth of all that is in them."""
 
 PICKLE = 60
 
@@ -50,13 +54,16 @@ class Ready:
 class Packer:
     """Packs values; one per thread of work."""
 
-    __slots__ = ("_depth", "_trusting", "allow_pickle", "saw_bytes")
+    __slots__ = ("_depth", "_depth_allowed", "_trusting", "allow_pickle", "rewriting", "saw_bytes")
 
     def __init__(self, allow_pickle: bool = False) -> None:
         self.allow_pickle = allow_pickle
         self.saw_bytes = False
         """Set when bytes, or what msgpack takes for bytes, were among the values packed."""
+        self.rewriting = False
+        """Set while a value is rewritten, which puts the elements of sets in order itself."""
         self._depth = 0
+        self._depth_allowed = _QUICK_NESTING
         self._trusting = False
 
     def pack_trusting(self, value: Any) -> bytes:
@@ -90,15 +97,21 @@ class Packer:
         from holdfast.core.rewrite import rewrite
 
         self._depth = 0
+        self._depth_allowed = MAX_NESTING  # rewriting looks at the whole depth
         try:
             return ormsgpack.packb(rewrite(value, self), self._extension, _PACK)
         except (TypeError, ValueError, RecursionError) as error:
             if isinstance(error, SerializationError):
                 raise
             raise SerializationError("$", f"cannot be checkpointed ({error})") from error
+        finally:
+            self._depth_allowed = _QUICK_NESTING
 
-    def reduce(self, value: Any) -> tuple[int, Any]:
-        """The code and plain data of a value that msgpack does not know."""
+    def reduce(self, value: Any, ordered: bool = True) -> tuple[int, Any]:
+        """The code and plain data of a value that msgpack does not know.
+
+        The elements of a set are put in order, unless the caller does that.
+        """
         cls = type(value)
         if cls is Ready:
             return value.code, value.plain
@@ -111,24 +124,23 @@ class Packer:
             if not self.allow_pickle:
                 raise
             return PICKLE, _stable_pickle(value)
-        if kind.code in _UNORDERED and isinstance(value, (set, frozenset)):
-            try:
-                (plain[1] if kind.code == objects.SUBCLASS else plain).sort(key=self.pack)
-            except SerializationError:
-                pass  # whoever packs the elements says which of them cannot be kept, and where
+        if ordered and kind.code in _UNORDERED and isinstance(value, (set, frozenset)):
+            self._put_in_order(plain[1] if kind.code == objects.SUBCLASS else plain)
         return kind.code, plain
+
+    def _put_in_order(self, elements: list[Any]) -> None:
+        """Order the elements of a set by their bytes, whatever order the set has them in."""
+        if self._depth:
+            # Each element is packed once, for its place and for its bytes alike.
+            elements[:] = map(ormsgpack.Fragment, sorted(map(self.pack, elements)))
+        elif not self.rewriting:
+            elements.sort(key=self.pack)
 
     def _extension(self, value: Any) -> ormsgpack.Ext:
         self._depth += 1
         try:
-            if self._depth > MAX_NESTING:
+            if self._depth > self._depth_allowed:
                 raise RecursionError
-            cls = type(value)
-            if cls is set or cls is frozenset:
-                # Each element is packed once, for its place and for its bytes alike.
-                parts = [ormsgpack.Fragment(data) for data in sorted(map(self.pack, value))]
-                code = basics.SET if cls is set else basics.FROZENSET
-                return ormsgpack.Ext(code, ormsgpack.packb(parts))
             code, plain = self.reduce(value)
             data = plain if code in BYTES_KINDS else self.pack(plain)
             return ormsgpack.Ext(code, data)
@@ -165,7 +177,7 @@ def _stable_pickle(value: Any) -> bytes:
 class Unpacker:
     """Revives values under the safety rules; ``extra`` adds extension codes (chunks)."""
 
-    __slots__ = ("_depth", "_error", "allow_pickle", "extra", "on_unknown")
+    __slots__ = ("_descent", "_error", "allow_pickle", "extra", "on_unknown")
 
     def __init__(
         self,
@@ -176,11 +188,12 @@ class Unpacker:
         self.on_unknown = on_unknown
         self.allow_pickle = allow_pickle
         self.extra = extra
-        self._depth = 0
+        self._descent = Descent()
         self._error: BaseException | None = None
 
-    def unpack(self, data: bytes | memoryview) -> Any:
+    def unpack(self, data: bytes) -> Any:
         """The value of these bytes."""
+        self._descent.down(data)
         try:
             return ormsgpack.unpackb(data, ext_hook=self._revive)
         except (ValueError, RecursionError) as error:
@@ -189,6 +202,8 @@ class Unpacker:
             if cause is not None:
                 raise cause from None
             raise CheckpointIntegrityError(None, f"unreadable value ({error})") from None
+        finally:
+            self._descent.up()
 
     def missing(self, code: int, plain: Any, why: str) -> Any:
         """See Reader.missing."""
@@ -197,10 +212,7 @@ class Unpacker:
         raise UnknownTypeError("$", exactly(plain[0], str), why)
 
     def _revive(self, code: int, data: bytes) -> Any:
-        self._depth += 1
         try:
-            if self._depth > MAX_NESTING + 10:
-                raise CheckpointIntegrityError(None, "values nest too deep")
             kind = by_code.get(code)
             if kind is not None:
                 plain = data if code in BYTES_KINDS else self.unpack(data)
@@ -212,8 +224,6 @@ class Unpacker:
             if self._error is None:
                 self._error = error
             raise
-        finally:
-            self._depth -= 1
 
     def _checked(self, kind: Kind, plain: Any) -> Any:
         try:

@@ -113,13 +113,12 @@ class _Rewriter:
 
     def _reduced(self, value: Any, path: str) -> tuple[int, Any]:
         cls = type(value)
-        if cls is set or cls is frozenset:  # put in order later, when the elements' bytes exist
-            return basics.SET if cls is set else basics.FROZENSET, list(value)
         name = (
             cls.__name__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
         )
         try:
-            return self.packer.reduce(value)
+            self.packer.rewriting = True
+            return self.packer.reduce(value, ordered=False)
         except Unkeepable as why:
             reason = str(why)
             between = " " if reason.startswith("cannot") else ": "
@@ -130,6 +129,8 @@ class _Rewriter:
             raise SerializationError(
                 path, f"{name} could not be read ({error!r}); exclude it or register_type(...)"
             ) from error
+        finally:
+            self.packer.rewriting = False
 
     def _plain(self, code: int, plain: Any, path: str) -> Any:
         """Walk a kind's plain data so that paths read as the user's attributes and elements."""

@@ -10,6 +10,7 @@ import ormsgpack
 
 from holdfast.core.chunks import Base
 from holdfast.core.codec import BYTES_KINDS, Ready
+from holdfast.core.depth import Descent
 from holdfast.core.format import (
     PAGED_BYTES,
     PAGED_DICT,
@@ -40,10 +41,17 @@ class Hole:
 def shallow(raw: bytes) -> Any:
     """The value of a chunk, with Holes for what it refers to and Ready for what is not plain."""
 
+    descent = Descent()
+
     def hook(code: int, data: bytes) -> Any:
         if code in HOLES:
             return Hole(code, data)
-        return Ready(code, data if code in BYTES_KINDS else ormsgpack.unpackb(data, ext_hook=hook))
+        if code in BYTES_KINDS:
+            return Ready(code, data)
+        descent.down(data)
+        plain = ormsgpack.unpackb(data, ext_hook=hook)
+        descent.up()
+        return Ready(code, plain)
 
     try:
         return ormsgpack.unpackb(raw, ext_hook=hook)

@@ -32,6 +32,7 @@ _DECIMAL_BITS = 2048
 def to_json(value: Any, allow_pickle: bool = False) -> Any:
     """A value as data that JSON can say, types kept exactly.
 
+    >>> from holdfast.core.text import to_json
     >>> to_json({"at": (1, 2.5), "raw": b"hi"})
     {'at': {'$type': 'tuple', 'value': [1, 2.5]}, 'raw': {'$type': 'utf8', 'value': 'hi'}}
     """
@@ -46,6 +47,7 @@ def to_json(value: Any, allow_pickle: bool = False) -> Any:
 def from_json(data: Any, on_unknown: OnUnknown = "raise", allow_pickle: bool = False) -> Any:
     """The value that ``to_json`` gave as data; revives under the rules of ``unpack``.
 
+    >>> from holdfast.core.text import from_json
     >>> from_json({"$type": "tuple", "value": [1, 2.5]})
     (1, 2.5)
     """
@@ -79,6 +81,7 @@ def state_from_json(data: Any) -> Encoded:
 def dumps(data: Any, levels: int = 6, width: int = 100) -> str:
     """JSON text laid out for people: what fits stands on one line, what does not is indented.
 
+    >>> from holdfast.core.text import dumps
     >>> print(dumps({"a": [1, 2]}))
     {"a": [1, 2]}
     """

@@ -9,6 +9,7 @@ from typing import Any
 import ormsgpack
 
 from holdfast.core.codec import BYTES_KINDS, OnUnknown, Unpacker
+from holdfast.core.depth import Descent
 from holdfast.core.format import (
     PAGED_BYTES,
     PAGED_DICT,
@@ -150,6 +151,7 @@ def _find_raw(value: Any, type_name: str, path: str = "$") -> str:
 def references(raw: bytes) -> list[tuple[bytes, bool]]:
     """The chunks that a chunk refers to, each with whether it may itself refer to more."""
     found: list[tuple[bytes, bool]] = []
+    descent = Descent()
 
     def collect(code: int, data: bytes) -> None:
         if code in (REF_LEAF, REF_NODE):
@@ -157,7 +159,9 @@ def references(raw: bytes) -> list[tuple[bytes, bool]]:
         elif code in _PAGED:
             found.extend(index_references(data))
         elif code in by_code and code not in BYTES_KINDS:
+            descent.down(data)
             ormsgpack.unpackb(data, ext_hook=collect)
+            descent.up()
 
     try:
         ormsgpack.unpackb(raw, ext_hook=collect)

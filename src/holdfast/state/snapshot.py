@@ -58,11 +58,11 @@ class _Scout(Packer):
         super().__init__(mode().allow_pickle)
         self.met = False
 
-    def reduce(self, value: Any) -> tuple[int, Any]:
+    def reduce(self, value: Any, ordered: bool = True) -> tuple[int, Any]:
         if isinstance(value, Checkpointable):
             self.met = True
             return TUPLE, []
-        return super().reduce(value)
+        return super().reduce(value, ordered)
 
 
 def _plain(values: dict[str, Any]) -> State:

@@ -1,9 +1,10 @@
 """Named moments in a commit at which a test may kill the process.
 
+>>> from holdfast.stores import crashpoints
 >>> seen = []
->>> install(seen.append)
->>> reach("file:written")
->>> clear()
+>>> crashpoints.install(seen.append)
+>>> crashpoints.reach("file:written")
+>>> crashpoints.clear()
 >>> seen
 ['file:written']
 """

@@ -16,10 +16,10 @@ from weakref import WeakSet
 class Forkable(Protocol):
     """Something that has to be told of forks."""
 
-    def before_fork(self) -> None:
+    def _before_fork(self) -> None:
         """Come to rest, and stay so."""
 
-    def after_fork(self, in_child: bool) -> None:
+    def _after_fork(self, in_child: bool) -> None:
         """Go on; in the child with new locks, as those of the parent may have had waiters."""
 
 
@@ -34,16 +34,33 @@ def watch(thing: Forkable) -> None:
         _watched.add(thing)
 
 
+class Locked:
+    """Has a lock that no fork leaves locked in the child."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        watch(self)
+
+    def _before_fork(self) -> None:
+        self._lock.acquire()
+
+    def _after_fork(self, in_child: bool) -> None:
+        if in_child:
+            self._lock = threading.Lock()
+        else:
+            self._lock.release()
+
+
 def _before() -> None:
     _lock.acquire()
     _resting.extend(_watched)
     for thing in _resting:
-        thing.before_fork()
+        thing._before_fork()
 
 
 def _after(in_child: bool) -> None:
     for thing in _resting:
-        thing.after_fork(in_child)
+        thing._after_fork(in_child)
     _resting.clear()
 
 

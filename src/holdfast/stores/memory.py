@@ -14,7 +14,6 @@ from holdfast.errors import (
     StoreClosedError,
 )
 from holdfast.model import CheckpointInfo
-from holdfast.stores import forks
 from holdfast.stores.base import (
     Collected,
     Commit,
@@ -28,16 +27,16 @@ from holdfast.stores.base import (
     gather,
     sort_newest_first,
 )
+from holdfast.stores.forks import Locked
 
 
-class MemoryStore(Store):
+class MemoryStore(Locked, Store):
     """Keeps checkpoints in this process; every value that goes in or out is a copy."""
 
     blocks = False
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        forks.watch(self)
+        super().__init__()
         self._infos: dict[str, CheckpointInfo] = {}
         self._chunks: dict[bytes, tuple[bytes, datetime]] = {}
         self._closed = False
@@ -45,15 +44,6 @@ class MemoryStore(Store):
     @property
     def name(self) -> str:
         return "the memory store"
-
-    def before_fork(self) -> None:
-        self._lock.acquire()
-
-    def after_fork(self, in_child: bool) -> None:
-        if in_child:
-            self._lock = threading.Lock()
-        else:
-            self._lock.release()
 
     def _open(self) -> threading.Lock:
         if self._closed:

@@ -107,7 +107,6 @@ class SqliteStore(Store):
             return batch
 
     def _write(self, batch: list[Pending]) -> None:
-        self._db.check()
         new_sessions: dict[tuple[str, str], int] = {}
         chunks: list[Row] = []
         with self._db.transaction() as db:
@@ -216,7 +215,6 @@ class SqliteStore(Store):
         return self._remove(sql.SWEEP, [(microseconds(now),)])
 
     def _remove(self, statement: str, keys: Iterable[Row]) -> int:
-        self._db.check()
         with self._db.write_lock, self._db.transaction() as db:
             return db.executemany(statement, keys).rowcount
 

@@ -71,7 +71,7 @@ class Connections:
             self._writer = db
         return self._writer
 
-    def before_fork(self) -> None:
+    def _before_fork(self) -> None:
         """Close every connection once it is idle; they are opened again when they are needed."""
         self.write_lock.acquire()
         self._gate.acquire()
@@ -79,7 +79,7 @@ class Connections:
             self._gate.wait()
         self._close_connections()
 
-    def after_fork(self, in_child: bool) -> None:
+    def _after_fork(self, in_child: bool) -> None:
         """Go on, in the child without what threads of the parent had queued."""
         if in_child:
             self._make_locks()

@@ -3,36 +3,25 @@
 from __future__ import annotations
 
 import secrets
-import threading
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from holdfast.core.chunks import Base
 from holdfast.core.shallow import base_of
-from holdfast.stores import forks
 from holdfast.stores.base import Record, Store
+from holdfast.stores.forks import Locked
 
 K = TypeVar("K")
 V = TypeVar("V")
 
 
-class _Recent(Generic[K, V]):
+class _Recent(Locked, Generic[K, V]):
     """A dict that forgets what was put in longest ago."""
 
     def __init__(self, size: int) -> None:
+        super().__init__()
         self._size = size
         self._items: dict[K, V] = {}
-        self._lock = threading.Lock()
-        forks.watch(self)
-
-    def before_fork(self) -> None:
-        self._lock.acquire()
-
-    def after_fork(self, in_child: bool) -> None:
-        if in_child:
-            self._lock = threading.Lock()
-        else:
-            self._lock.release()
 
     def get(self, key: K) -> V | None:
         return self._items.get(key)
