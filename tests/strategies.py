@@ -365,7 +365,7 @@ def _same_array(a: Any, b: Any) -> bool:
         return _same_sequence(a.ravel().tolist(), b.ravel().tolist())
     by_columns = [x.flags.f_contiguous and not x.flags.c_contiguous for x in (a, b)]
     if a.dtype.names is not None:  # what lies between the fields is chance
-        return by_columns[0] == by_columns[1] and a.tolist() == b.tolist()
+        return by_columns[0] == by_columns[1] and repr(a.tolist()) == repr(b.tolist())
     return by_columns[0] == by_columns[1] and a.tobytes() == b.tobytes()
 
 
@@ -398,6 +398,12 @@ def _same_table(a: Any, b: Any) -> bool:
     return same(getattr(a, "attrs", {}), getattr(b, "attrs", {})) and same(
         getattr(a, "freqstr", None), getattr(b, "freqstr", None)
     )
+
+
+def _same_scalar(a: Any, b: Any) -> bool:
+    if a.dtype.kind in "fc" and a.dtype.itemsize > 16 // (1 if a.dtype.kind == "c" else 2):
+        return a.dtype == b.dtype and (a == b or (a != a and b != b))  # the rest is padding
+    return bool(a.dtype == b.dtype and a.tobytes() == b.tobytes())
 
 
 def _same_stamp(a: Any, b: Any) -> bool:
@@ -439,7 +445,8 @@ _compare: dict[type, Any] = {
 _by_bases: list[tuple[Any, Any]] = [
     (enum.Enum, lambda a, b: a is b),
     (np.ndarray, _same_array),
-    (np.generic, lambda a, b: a.dtype == b.dtype and a.tobytes() == b.tobytes()),
+    (np.longdouble, lambda a, b: repr(a) == repr(b)),  # its padding is chance
+    (np.generic, _same_scalar),
     (pd.Index, _same_table),
     (BaseException, _same_exception),
     (float, _same_float),

@@ -201,7 +201,7 @@ def nested(depth: int) -> Any:
 
 def test_as_deep_as_the_codec_goes_json_goes() -> None:
     value = nested(250)
-    for _ in range(45):
+    for _ in range(7):
         value = Plain((value,))
 
     assert pack(through_json(value)) == pack(value)
