@@ -1,0 +1,121 @@
+"""What both clients share: how they are opened, and what they check first."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
+
+from holdfast.errors import InvalidArgumentError, StoreClosedError
+from holdfast.model import Framework, make_payload
+from holdfast.stores.base import Store
+from holdfast.stores.urls import DEFAULT_PATH, open_store
+from holdfast.verbs import prune as pruning
+from holdfast.verbs import save
+from holdfast.verbs.engine import Engine
+from holdfast.verbs.plan import Plan
+from holdfast.verbs.prune import Keep, Pruned
+
+if TYPE_CHECKING:
+    from holdfast.stores.sqlite_connection import Durability
+
+T = TypeVar("T")
+
+DEFAULT_GRACE = 3600.0
+"""Seconds for which gc leaves a chunk alone after it was written."""
+
+
+class Face:
+    """What both clients share: how they are opened."""
+
+    def __init__(self, store: Store) -> None:
+        if not isinstance(store, Store):
+            raise InvalidArgumentError(
+                f"a client is made from a store, not {type(store).__name__}; "
+                "use one of memory(), file(), sqlite() or open(url)"
+            )
+        self._store = store
+        self._engine = Engine(store)
+        self._closed = False
+
+    @classmethod
+    def open(cls, url: str | None = None) -> Self:
+        """Open the store of a URL; by default that of HOLDFAST_URL, or the embedded SQLite file."""
+        return cls(open_store(url))
+
+    @classmethod
+    def memory(cls) -> Self:
+        """A store in memory, gone with the process."""
+        from holdfast.stores.memory import MemoryStore
+
+        return cls(MemoryStore())
+
+    @classmethod
+    def file(
+        cls,
+        directory: str | Path,
+        fmt: Literal["json", "pickle"] = "json",
+        allow_pickle: bool = False,
+    ) -> Self:
+        """A directory with one readable document for each checkpoint."""
+        from holdfast.stores.file import FileStore
+
+        return cls(FileStore(directory, fmt, allow_pickle))
+
+    @classmethod
+    def sqlite(cls, path: str | Path = DEFAULT_PATH, durability: Durability = "full") -> Self:
+        """An SQLite file. ``durability="full"``: an acknowledged save survives a power loss."""
+        from holdfast.stores.sqlite import SqliteStore
+
+        return cls(SqliteStore(path, durability))
+
+    @property
+    def store(self) -> Store:
+        """The store this client works on."""
+        return self._store
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._store.name}{', closed' if self._closed else ''})"
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreClosedError(self._store.name)
+
+    def _save(
+        self,
+        agent_id: str,
+        framework: Framework | str,
+        execution_state: Any,
+        session_id: str | None,
+        parent_id: str | None,
+        context: dict[str, Any] | None,
+        step_index: int,
+        step_name: str | None,
+        ttl_seconds: float | None,
+        append_only: Collection[str],
+        metadata: dict[str, Any],
+    ) -> Plan[str]:
+        if isinstance(append_only, str):
+            append_only = (append_only,)
+        return save.save(
+            self._engine,
+            agent_id=agent_id,
+            framework=framework,
+            payload=make_payload(execution_state, save.checked_context(context)),
+            session_id=session_id,
+            parent_id=parent_id,
+            step_index=step_index,
+            step_name=step_name,
+            ttl_seconds=ttl_seconds,
+            metadata=metadata,
+            append_only=append_only,
+        )
+
+    def _prune(self, policy: Keep | None, dry_run: bool, rules: dict[str, Any]) -> Plan[Pruned]:
+        if policy is not None and rules:
+            raise InvalidArgumentError("give prune() a policy or rules, not both")
+        try:
+            keep = policy if policy is not None else Keep(**rules)
+        except TypeError as error:
+            raise InvalidArgumentError(f"no such rule: {error}") from None
+        return pruning.prune(self._engine, keep, dry_run)

@@ -1,0 +1,251 @@
+"""The client of programs that are not async."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal, Self, TypeVar, overload
+
+from holdfast.client.face import DEFAULT_GRACE, Face
+from holdfast.core.codec import OnUnknown
+from holdfast.core.diff import Diff
+from holdfast.model import Checkpoint, CheckpointInfo, Framework
+from holdfast.stores.base import Collected, SessionInfo, Stats
+from holdfast.verbs import bundle, read, save, upkeep
+from holdfast.verbs import plan as plans
+from holdfast.verbs.bundle import Exported, Imported
+from holdfast.verbs.lineage import Tree
+from holdfast.verbs.plan import Ask, Do, Plan
+from holdfast.verbs.prune import Keep, Pruned
+from holdfast.verbs.upkeep import Progress, Verified
+
+T = TypeVar("T")
+
+
+class SyncClient(Face):
+    """Checkpoints, for programs that are not async. Safe to share between threads.
+
+    >>> from holdfast import SyncClient
+    >>> with SyncClient.memory() as client:
+    ...     first = client.save("coder", execution_state={"step": 1}, session_id="fix-42")
+    ...     second = client.save("coder", execution_state={"step": 2}, session_id="fix-42")
+    ...     print(client.diff(first, second))
+    ~ $.step: 1 -> 2
+    """
+
+    def _run(self, plan: Plan[T]) -> T:
+        self._check_open()
+        try:
+            ask = next(plan)
+            while True:
+                try:
+                    answer = self._answer(ask)
+                except Exception as error:
+                    ask = plan.throw(error)
+                else:
+                    ask = plan.send(answer)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
+        finally:
+            plan.close()
+
+    def _answer(self, ask: Ask | Do) -> Any:
+        if isinstance(ask, Ask):
+            return getattr(self._store, ask.method)(*ask.args)
+        return ask.function()
+
+    def save(
+        self,
+        agent_id: str,
+        framework: Framework | str = Framework.CUSTOM,
+        execution_state: Any = None,
+        session_id: str | None = None,
+        parent_id: str | None = None,
+        context: dict[str, Any] | None = None,
+        step_index: int = 0,
+        step_name: str | None = None,
+        ttl_seconds: float | None = None,
+        *,
+        append_only: Collection[str] = (),
+        **metadata: Any,
+    ) -> str:
+        """Keep a state as a new checkpoint and return its id.
+
+        The parent, unless one is named, is what this client saved last in the session, or else
+        the session's head; without a session a new one begins. Lists named in ``append_only``
+        (paths such as ``"messages"``) are trusted to keep their saved elements unchanged, which
+        makes saving long ones cheaper. Further keywords are metadata, by which ``find`` filters.
+        """
+        return self._run(
+            self._save(
+                agent_id,
+                framework,
+                execution_state,
+                session_id,
+                parent_id,
+                context,
+                step_index,
+                step_name,
+                ttl_seconds,
+                append_only,
+                metadata,
+            )
+        )
+
+    def put(self, checkpoint: Checkpoint) -> str:
+        """Keep a checkpoint that was built with CheckpointBuilder, as it is."""
+        return self._run(save.put(self._engine, checkpoint))
+
+    def restore(
+        self, checkpoint_id: str, verify: bool = True, on_unknown: OnUnknown = "raise"
+    ) -> Checkpoint:
+        """The checkpoint of that id, its integrity proven unless ``verify`` is off."""
+        return self._run(read.restore(self._engine, checkpoint_id, verify, on_unknown))
+
+    def latest(self, agent_id: str, session_id: str) -> Checkpoint | None:
+        """The newest checkpoint of a session, or None if it has none."""
+        return self._run(read.latest(self._engine, agent_id, session_id))
+
+    @overload
+    def timeline(
+        self,
+        agent_id: str,
+        session_id: str,
+        limit: int | None = 50,
+        before: str | None = None,
+        with_state: Literal[False] = False,
+    ) -> list[CheckpointInfo]: ...
+
+    @overload
+    def timeline(
+        self,
+        agent_id: str,
+        session_id: str,
+        limit: int | None = 50,
+        before: str | None = None,
+        *,
+        with_state: Literal[True],
+    ) -> list[Checkpoint]: ...
+
+    def timeline(
+        self,
+        agent_id: str,
+        session_id: str,
+        limit: int | None = 50,
+        before: str | None = None,
+        with_state: bool = False,
+    ) -> list[CheckpointInfo] | list[Checkpoint]:
+        """The checkpoints of a session, newest first; ``before`` an id for the next page."""
+        return self._run(
+            read.timeline(self._engine, agent_id, session_id, limit, before, with_state)
+        )
+
+    def find(
+        self,
+        *,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        parent_id: str | None = None,
+        handoff_target: str | None = None,
+        tags: Mapping[str, Any] | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: int | None = 50,
+        before: str | None = None,
+    ) -> list[CheckpointInfo]:
+        """Checkpoints by what is known of them, newest first, of the whole store by default."""
+        return self._run(
+            read.find(
+                agent_id=agent_id,
+                session_id=session_id,
+                parent_id=parent_id,
+                handoff_target=handoff_target,
+                tags=tags,
+                since=since,
+                until=until,
+                limit=limit,
+                before=before,
+            )
+        )
+
+    def sessions(self, agent_id: str | None = None) -> list[SessionInfo]:
+        """Every session with its head, the one touched last first."""
+        return self._run(read.sessions(agent_id))
+
+    def ancestors(self, checkpoint_id: str) -> list[CheckpointInfo]:
+        """The parent of a checkpoint, its parent, and so on, back to the root."""
+        return self._run(read.ancestors(checkpoint_id))
+
+    def tree(self, agent_id: str, session_id: str) -> Tree:
+        """The checkpoints of a session, and of the sessions forked from it, as a tree."""
+        return self._run(read.tree(agent_id, session_id))
+
+    def diff(self, a: str, b: str) -> Diff:
+        """What changed from one checkpoint to another."""
+        return self._run(read.diff(self._engine, a, b))
+
+    def fork(
+        self,
+        checkpoint_id: str,
+        session_id: str | None = None,
+        execution_state: Any = None,
+        context: dict[str, Any] | None = None,
+    ) -> str:
+        """Begin a new session at a checkpoint, with its state or another; returns the new id."""
+        return self._run(
+            save.fork(self._engine, checkpoint_id, session_id, execution_state, context)
+        )
+
+    def handoff(self, checkpoint_id: str, target_agent_id: str, contract: str | None = None) -> str:
+        """Offer a checkpoint to another agent; returns the id it restores."""
+        return self._run(save.handoff(self._engine, checkpoint_id, target_agent_id, contract))
+
+    def expire(self, checkpoint_id: str) -> bool:
+        """Remove a checkpoint now; False if there is none."""
+        return self._run(upkeep.expire(self._engine, checkpoint_id))
+
+    def prune(self, policy: Keep | None = None, *, dry_run: bool = False, **rules: Any) -> Pruned:
+        """Remove what a policy does not keep: ``prune(Keep(last=10))`` or ``prune(last=10)``."""
+        return self._run(self._prune(policy, dry_run, rules))
+
+    def gc(self, grace_seconds: float = DEFAULT_GRACE, dry_run: bool = False) -> Collected:
+        """Remove what has expired, and chunks that no checkpoint needs."""
+        return self._run(upkeep.gc(self._engine, grace_seconds, dry_run))
+
+    def verify(self, progress: Progress | None = None) -> Verified:
+        """Read every checkpoint and name each that is damaged."""
+        return self._run(upkeep.verify(self._engine, progress))
+
+    def stats(self) -> Stats:
+        """How much the store holds."""
+        return self._run(plans.stats())
+
+    def export(
+        self,
+        file: str | Path,
+        *,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        ids: Collection[str] | None = None,
+        progress: Progress | None = None,
+    ) -> Exported:
+        """Write checkpoints to a bundle file that any store can import."""
+        return self._run(bundle.export(self._engine, file, agent_id, session_id, ids, progress))
+
+    def import_(self, file: str | Path, *, progress: Progress | None = None) -> Imported:
+        """Bring the checkpoints of a bundle file into this store."""
+        return self._run(bundle.import_(self._engine, file, progress))
+
+    def close(self) -> None:
+        """Release the store; closing twice does nothing."""
+        if not self._closed:
+            self._closed = True
+            self._store.close()
+
+    def __enter__(self) -> Self:
+        self._check_open()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
