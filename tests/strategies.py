@@ -190,6 +190,9 @@ class Thing:
 class SlotThing:
     __slots__ = ("__private", "a", "b")
 
+    a: Any
+    b: Any
+
     def __init__(self, **values: Any) -> None:
         for name, value in values.items():
             setattr(self, name, value)
@@ -375,8 +378,8 @@ def _shown(error: BaseException) -> str:
 
 
 def _same_exception(a: BaseException, b: BaseException) -> bool:
-    fields = ("errno", "strerror", "filename", "filename2", "name", "path", "value", "code")
-    fields += ("object", "start", "end", "reason", "encoding", "exceptions", "message")
+    fields = [*("errno", "strerror", "filename", "filename2", "name", "path", "value", "code")]
+    fields += [*("object", "start", "end", "reason", "encoding", "exceptions", "message")]
     return (
         same(a.args, b.args)
         and _shown(a) == _shown(b)
@@ -475,7 +478,7 @@ _by_bases: list[tuple[Any, Any]] = [
 def isolated(value: Any) -> Any:
     """A copy to compare with later, where something must not change its argument."""
     proxy = types.MappingProxyType
-    copyreg.pickle(proxy, lambda value: (proxy, (dict(value),)))  # type: ignore[arg-type]
+    copyreg.pickle(proxy, lambda value: (proxy, (dict(value),)))
     try:
         return copy.deepcopy(value)
     finally:
@@ -590,16 +593,16 @@ def scalars() -> st.SearchStrategy[Any]:
 
 def keys() -> st.SearchStrategy[Any]:
     """What may be a key: scalars, and frozen containers and objects of them."""
-    return st.recursive(
-        hashable_scalars(),
-        lambda inner: st.one_of(
-            st.lists(inner, max_size=3).map(tuple),
-            st.frozensets(inner, max_size=3),
-            st.builds(Frozen, inner, inner),
-            st.builds(Point, inner, inner),
-            st.builds(FrozenAttrs, inner, inner),
-        ),
-        max_leaves=3,
+    return st.recursive(hashable_scalars(), _frozen_containers, max_leaves=3)
+
+
+def _frozen_containers(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.one_of(
+        st.lists(inner, max_size=3).map(tuple),
+        st.frozensets(inner, max_size=3),
+        st.builds(Frozen, inner, inner),
+        st.builds(Point, inner, inner),
+        st.builds(FrozenAttrs, inner, inner),
     )
 
 
@@ -786,13 +789,11 @@ def values(max_leaves: int = 12) -> st.SearchStrategy[Any]:
 def json_values(max_leaves: int = 12) -> st.SearchStrategy[Any]:
     """What most states are made of: the values of JSON."""
     leaves = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20)
-    return st.recursive(
-        leaves,
-        lambda inner: (
-            st.lists(inner, max_size=5) | st.dictionaries(st.text(max_size=8), inner, max_size=5)
-        ),
-        max_leaves=max_leaves,
-    )
+    return st.recursive(leaves, _json_containers, max_leaves=max_leaves)
+
+
+def _json_containers(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.lists(inner, max_size=5) | st.dictionaries(st.text(max_size=8), inner, max_size=5)
 
 
 def _unset_slot() -> SlotThing:
@@ -816,14 +817,14 @@ def _reordered() -> Ordered:
 
 
 def _secret_model() -> Model:
-    model = Model(a=[1], more={"x": 1})
+    model = Model(a=[1], **{"more": {"x": 1}})
     model._secret = {"k": (1,)}
     return model
 
 
 def _open_record() -> OpenRecord:
     record = OpenRecord(1)
-    record.extra = [1]
+    record.__dict__["extra"] = [1]
     return record
 
 

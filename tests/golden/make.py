@@ -30,7 +30,7 @@ def states() -> list[Any]:
             "path": Path("src/main.py"),
         },
         {"messages": messages, "log": "a line of a log\n" * 2000},
-        {"messages": messages[20:] + [{"role": "user", "content": "last"}], "log": "a line\n" * 9},
+        {"messages": [*messages[20:], {"role": "user", "content": "last"}], "log": "a line\n" * 9},
     ]
 
 

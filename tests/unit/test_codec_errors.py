@@ -30,7 +30,7 @@ REMEDY = "exclude it or register_type(...)"
 
 @pytest.fixture(params=["lock", "socket", "generator", "lambda", "file", "coroutine", "module"])
 def unkeepable(request: pytest.FixtureRequest) -> Iterator[Any]:
-    made: Any = {
+    makers: dict[str, Any] = {
         "lock": threading.Lock,
         "socket": socket.socket,
         "generator": lambda: (number for number in range(3)),
@@ -38,7 +38,8 @@ def unkeepable(request: pytest.FixtureRequest) -> Iterator[Any]:
         "file": lambda: open(os.devnull, "rb"),  # noqa: SIM115
         "coroutine": lambda: asyncio.sleep(0),
         "module": lambda: sys,
-    }[request.param]()
+    }
+    made = makers[request.param]()
     yield made
     if hasattr(made, "close"):
         made.close()
@@ -72,7 +73,7 @@ PLACES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "frozen dataclass in a tuple": (lambda x: (s.Frozen((1, x)),), "$[0].a[1]"),
     "attrs": (lambda x: s.Defined({"k": x}), "$.a.k"),
     "pydantic field": (lambda x: {"m": s.Model(a=[x])}, "$.m.a[0]"),
-    "pydantic extra": (lambda x: s.Model(more=x), "$.more"),
+    "pydantic extra": (lambda x: s.Model(**{"more": x}), "$.more"),
     "pydantic v1": (lambda x: s.ModelV1.construct(a=x), "$.a"),
     "Struct": (lambda x: s.Record(1, x), "$.b"),
     "NamedTuple": (lambda x: s.Point(1, x), "$[1]"),
@@ -128,7 +129,7 @@ def test_each_kind_of_live_thing_is_refused_with_the_remedy(unkeepable: Any) -> 
         types,
         object.__init__,
         property(),
-        classmethod(len),
+        staticmethod(len),
         np.random.default_rng(1),
         np.ma.masked_array([1]),
         np.array(["x"], np.dtypes.StringDType()),
@@ -243,7 +244,7 @@ def an_odd_dict() -> Any:
 
 
 def an_object() -> Any:
-    value = s.Thing()
+    value: Any = s.Thing()
     value.me = [value]
     return value
 
@@ -261,7 +262,7 @@ def a_model() -> Any:
 
 
 def parent_and_child() -> Any:
-    parent = s.Thing(children=[])
+    parent: Any = s.Thing(children=[])
     parent.children.append(s.Thing(parent=parent))
     return parent
 
@@ -279,7 +280,7 @@ def an_array() -> Any:
 
 
 def a_set() -> Any:
-    thing = s.Thing()
+    thing: Any = s.Thing()
     thing.all = {thing}
     return thing
 

@@ -205,7 +205,7 @@ def test_an_array_that_comes_back_can_be_written_to() -> None:
 
 
 def test_a_revived_pydantic_model_remembers_which_fields_were_set() -> None:
-    model = unpack(pack(s.Model(b=5, more=1)))
+    model = unpack(pack(s.Model(b=5, **{"more": 1})))
 
     assert model.model_fields_set == {"b", "more"}
     assert model.model_extra == {"more": 1}

@@ -86,7 +86,7 @@ def _revive_array(plain: list[Any], reader: Reader) -> Any:
         return reader.missing(NUMPY_ARRAY, plain, "is not imported")
     _, data, dtype, shape, *order = exactly(plain, list)
     all_exactly(shape, int)
-    if dtype == _OBJECTS:
+    if type(dtype) is str and dtype == _OBJECTS:
         array = np.empty(len(exactly(data, list)), dtype=object)
         for i, part in enumerate(data):
             array[i] = part

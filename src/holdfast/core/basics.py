@@ -45,7 +45,7 @@ def deque_parts(value: deque[Any]) -> list[Any]:
 
 def from_deque_parts(plain: list[Any]) -> tuple[list[Any], int | None]:
     """The arguments that make a deque again."""
-    maxlen, parts = plain
+    maxlen, parts = exactly(plain, list)
     return exactly(parts, list), exactly(maxlen, int, type(None))
 
 
@@ -90,7 +90,7 @@ def factory(name: str | None) -> Any:
 
 
 def _make_defaultdict(plain: list[Any], _: Reader) -> defaultdict[Any, Any]:
-    name, items = plain
+    name, items = exactly(plain, list)
     return defaultdict(factory(name), exactly(items, dict))
 
 
@@ -143,13 +143,13 @@ def datetime_fields(value: dt.datetime) -> list[Any]:
 
 def make_datetime(cls: type[dt.datetime], plain: list[Any]) -> dt.datetime:
     """A datetime of that class, made by datetime's own ``__new__``."""
-    *numbers, tz = plain
+    *numbers, tz = exactly(plain, list)
     *parts, fold = all_exactly(numbers, int)
     return dt.datetime.__new__(cls, *parts, **{"tzinfo": tz, "fold": fold})
 
 
 def _make_time(plain: list[Any], _: Reader) -> dt.time:
-    *numbers, tz = plain
+    *numbers, tz = exactly(plain, list)
     *parts, fold = all_exactly(numbers, int)
     return dt.time(*parts, **{"tzinfo": tz, "fold": fold})
 
@@ -185,7 +185,7 @@ add(Kind(21, "timezone", _zone, lambda p, _: _make_zone(p)), dt.timezone)
 
 
 def _make_zone(plain: list[Any]) -> dt.timezone:
-    offset, *name = plain
+    offset, *name = exactly(plain, list)
     if exactly(offset, dt.timedelta) or name:
         return dt.timezone(offset, *all_exactly(name, str))
     return dt.UTC
@@ -243,7 +243,10 @@ add(
     Kind(25, "SimpleNamespace", vars, lambda p, _: types.SimpleNamespace(**exactly(p, dict))),
     types.SimpleNamespace,
 )
-add(Kind(26, "slice", lambda v: [v.start, v.stop, v.step], lambda p, _: slice(*p)), slice)
+add(
+    Kind(26, "slice", lambda v: [v.start, v.stop, v.step], lambda p, _: slice(*exactly(p, list))),
+    slice,
+)
 add(
     Kind(27, "mappingproxy", dict, lambda p, _: types.MappingProxyType(exactly(p, dict))),
     types.MappingProxyType,

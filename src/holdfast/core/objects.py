@@ -65,7 +65,7 @@ def set_attributes(obj: Any, values: dict[str, Any]) -> None:
     slots = _slots(type(obj))
     rest = {}
     for name, value in exactly(values, dict).items():
-        if name in slots:
+        if name in slots and not _is_native(slots[name]):
             slots[name].__set__(obj, value)
         else:
             rest[name] = value
@@ -171,6 +171,7 @@ def _native_base(cls: type) -> type[BaseException]:
 
 def _revive_exception(plain: list[Any], reader: Reader) -> Any:
     name, values, args, *group = exactly(plain, list)
+    exactly(values, dict)
     cls: Any = find_class(name)
     if cls is None or kind_by_type(cls) is not EXCEPTION_KIND:
         return reader.missing(EXCEPTION, plain, _why_missing(cls))
@@ -181,7 +182,11 @@ def _revive_exception(plain: list[Any], reader: Reader) -> Any:
         error = _native_base(cls).__new__(cls)
     if args is not None:
         BaseException.args.__set__(error, tuple(exactly(args, list)))  # type: ignore[attr-defined]
-    set_attributes(error, values)
+    slots = _slots(cls)
+    native = {n: value for n, value in values.items() if n in slots and _is_native(slots[n])}
+    for field, value in native.items():
+        slots[field].__set__(error, value)
+    set_attributes(error, {n: value for n, value in values.items() if n not in native})
     if issubclass(cls, UnicodeError):
         _check_unicode_error(error)
     return error

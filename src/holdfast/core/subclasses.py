@@ -78,7 +78,7 @@ def _ordered_dict(cls: Any, main: Any) -> Any:
 
 
 def _defaultdict(cls: Any, main: Any) -> Any:
-    factory, pairs = main
+    factory, pairs = exactly(main, list)
     value = defaultdict.__new__(cls)
     defaultdict.__init__(value, basics.factory(factory), basics.from_pairs(pairs))
     return value

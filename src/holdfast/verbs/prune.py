@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from holdfast.errors import InvalidArgumentError
-from holdfast.model import CheckpointInfo
+from holdfast.model import CheckpointInfo, checked_name
 from holdfast.stores.base import Query
 from holdfast.verbs import plan
 from holdfast.verbs.engine import Engine
@@ -42,6 +42,11 @@ class Keep:
             raise InvalidArgumentError(
                 "a policy without a rule would remove everything: give last, within, named or tags"
             )
+        for what in ("agent_id", "session_id"):
+            if getattr(self, what) is not None:
+                checked_name(what, getattr(self, what))
+        if not isinstance(self.tags, Mapping):
+            raise InvalidArgumentError(f"tags are a dict of names and values, not {self.tags!r}")
         last = self.last
         if last is not None and (type(last) is not int or last < 0):
             raise InvalidArgumentError(f"last is a number from 0, not {last!r}")

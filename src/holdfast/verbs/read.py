@@ -146,6 +146,8 @@ def find(
             raise InvalidArgumentError(
                 f"since and until are datetimes with a time zone, not {moment!r}"
             )
+    if not isinstance(tags, (Mapping, type(None))):
+        raise InvalidArgumentError(f"tags are a dict of names and values, not {tags!r}")
     tags = dict(tags or {})
     for name in tags:
         if not isinstance(name, str):

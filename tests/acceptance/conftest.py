@@ -1,0 +1,43 @@
+"""Clients to be tested: both faces, on every embedded store."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from holdfast import SyncClient
+from tests.clients import FACES, STORES, Face, end, url_of
+
+OpenClient = Callable[[str], SyncClient]
+
+
+@pytest.fixture(params=FACES)
+def face(request: pytest.FixtureRequest) -> Face:
+    """Sync or async."""
+    return FACES[request.param]
+
+
+@pytest.fixture
+def open_client(face: Face) -> Iterator[OpenClient]:
+    """Opens clients of a face by URL; all are closed at the end."""
+    opened: list[SyncClient] = []
+
+    def open_one(url: str) -> SyncClient:
+        opened.append(face.open(url))
+        return opened[-1]
+
+    yield open_one
+    for client in opened:
+        end(client)
+
+
+@pytest.fixture(params=STORES)
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A store of each kind, empty."""
+    return url_of(request.param, tmp_path)
+
+
+@pytest.fixture
+def client(open_client: OpenClient, url: str) -> SyncClient:
+    """A client of each face on a store of each kind."""
+    return open_client(url)

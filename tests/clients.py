@@ -1,0 +1,78 @@
+"""Both faces of the client behind one, so that each behaviour is tested once for both."""
+
+import asyncio
+import inspect
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self, cast
+
+from holdfast import Client, SyncClient
+
+STORES = ("memory", "file", "sqlite")
+PERSISTENT = ("file", "sqlite")
+
+
+def url_of(store: str, directory: Path) -> str:
+    """The URL of a store of that kind in a directory."""
+    return {
+        "memory": "memory://",
+        "file": f"file://{directory}/checkpoints",
+        "sqlite": f"sqlite:///{directory}/holdfast.db",
+    }[store]
+
+
+class Awaited:
+    """An async client used from plain code: every verb is awaited to its end."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._runner = asyncio.Runner()
+
+    def __getattr__(self, name: str) -> Any:
+        member = getattr(self._client, name)
+        if not inspect.iscoroutinefunction(member):
+            return member
+        return lambda *args, **kwargs: self._runner.run(member(*args, **kwargs))
+
+    def __repr__(self) -> str:
+        return repr(self._client)
+
+    def __enter__(self) -> Self:
+        self._runner.run(self._client.__aenter__())
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._runner.run(self._client.__aexit__(*exc))
+
+    def end(self) -> None:
+        """Close the client and its event loop."""
+        self._runner.run(self._client.close())
+        self._runner.close()
+
+
+@dataclass(frozen=True)
+class Face:
+    """One of the two ways to use Holdfast."""
+
+    cls: type[Client] | type[SyncClient]
+
+    def use(self, client: Client | SyncClient) -> SyncClient:
+        """The client as a sync one, whichever it is."""
+        if isinstance(client, Client):
+            return cast(SyncClient, Awaited(client))
+        return client
+
+    def open(self, url: str | None = None) -> SyncClient:
+        """A client of this face."""
+        return self.use(self.cls.open(url))
+
+
+FACES = {"sync": Face(SyncClient), "async": Face(Client)}
+
+
+def end(client: SyncClient) -> None:
+    """Close a client that `Face` opened, with all it needed."""
+    if isinstance(client, Awaited):
+        client.end()
+    else:
+        client.close()
