@@ -101,7 +101,7 @@ def test_a_fork_into_a_session_that_has_checkpoints_is_refused(client: SyncClien
     saved = client.save("coder", session_id="s")
     client.save("coder", session_id="taken")
 
-    with pytest.raises(InvalidArgumentError, match="'taken'.*fork into a new one"):
+    with pytest.raises(InvalidArgumentError, match=r"'taken'.*fork into a new one"):
         client.fork(saved, session_id="taken")
 
     assert len(client.find()) == 2

@@ -1,6 +1,7 @@
 """Files written by every release are read by this one."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from tests.golden.make import HERE, states
 from tests.strategies import same
 
 RELEASES = sorted(path.name for path in HERE.iterdir() if (path / "store.db").exists())
-OPENERS = {
+OPENERS: dict[str, Callable[[Path], SyncClient]] = {
     "store.db": SyncClient.sqlite,
     "files": SyncClient.file,
     "pickles": lambda path: SyncClient.file(path, fmt="pickle"),

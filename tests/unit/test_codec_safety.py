@@ -971,18 +971,9 @@ def test_an_unknown_class_in_any_place_is_unknown_and_not_damage(
         decode(encoded.root, encoded.chunks)
 
 
-NOT_FOUND_YET = {"key", "set", "frozenset", "slots", "private slot", "deque", "struct", "array"}
 
 
-@pytest.mark.parametrize(
-    "place",
-    [
-        pytest.param(place, marks=pytest.mark.xfail(reason="tree._find_raw does not look there"))
-        if place in NOT_FOUND_YET
-        else place
-        for place in PLACES_FOR_UNKNOWN
-    ],
-)
+@pytest.mark.parametrize("place", PLACES_FOR_UNKNOWN)
 def test_the_path_of_an_unknown_class_is_found_in_any_place(
     place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

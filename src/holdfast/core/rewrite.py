@@ -11,6 +11,7 @@ import ormsgpack
 
 from holdfast.core import basics, objects
 from holdfast.core.kinds import Unkeepable
+from holdfast.core.raw import Raw
 from holdfast.errors import SerializationError
 
 if TYPE_CHECKING:
@@ -168,6 +169,32 @@ class _Rewriter:
     def _elements(self, plain: list[Any], path: str) -> list[Any]:
         walked = [self.walk(part, f"{path}{{{_short(part)}}}") for part in plain]
         return sorted(walked, key=self.packer.pack)
+
+
+class _FoundAt(Exception):
+    """Where the value is that was looked for."""
+
+
+class _Finder(_Rewriter):
+    def __init__(self, packer: Packer, type_name: str) -> None:
+        super().__init__(packer)
+        self.type_name = type_name
+
+    def walk(self, value: Any, path: str) -> Any:
+        if type(value) is Raw and value.type_name == self.type_name:
+            raise _FoundAt(path)
+        return super().walk(value, path)
+
+
+def path_of_raw(value: Any, type_name: str) -> str:
+    """The path of the first stand-in for a class of that name."""
+    from holdfast.core.codec import Packer
+
+    try:
+        _Finder(Packer(allow_pickle=True), type_name).walk(value, "$")
+    except _FoundAt as found:
+        return str(found)
+    return "$"
 
 
 def _too_deep(path: str, how: str) -> SerializationError:

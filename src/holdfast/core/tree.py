@@ -20,8 +20,7 @@ from holdfast.core.format import (
     unpack_index,
 )
 from holdfast.core.kinds import by_code
-from holdfast.core.raw import Raw
-from holdfast.core.rewrite import child_path
+from holdfast.core.rewrite import path_of_raw
 from holdfast.errors import CheckpointIntegrityError, UnknownTypeError
 
 Chunks = Mapping[bytes, bytes]
@@ -79,7 +78,7 @@ def decode(
     except UnknownTypeError as error:
         # The hooks see no path; look for the value in the raw form, where it can be found.
         raw = _Decoder(chunks, "raw", allow_pickle, limits).value(root)
-        path = _find_raw(raw, error.type_name)
+        path = path_of_raw(raw, error.type_name)
         why = error.problem.removeprefix(error.type_name + " ").partition(";")[0]
         raise UnknownTypeError(path, error.type_name, why) from None
 
@@ -128,24 +127,6 @@ class _Decoder:
                 yield from self._pages(inner_index(self.chunks[name]), level)
             else:
                 yield self.chunks[name]
-
-
-def _find_raw(value: Any, type_name: str, path: str = "$") -> str:
-    stack = [(value, path)]
-    while stack:
-        value, path = stack.pop()
-        if isinstance(value, Raw) and value.type_name == type_name:
-            return path
-        if isinstance(value, dict):
-            parts = [(part, child_path(path, key)) for key, part in value.items()]
-        elif isinstance(value, (list, tuple)):
-            parts = [(part, f"{path}[{i}]") for i, part in enumerate(value)]
-        elif hasattr(value, "__dict__"):
-            parts = [(part, f"{path}.{name}") for name, part in vars(value).items()]
-        else:
-            continue
-        stack.extend(reversed(parts))
-    return "$"
 
 
 def references(raw: bytes) -> list[tuple[bytes, bool]]:

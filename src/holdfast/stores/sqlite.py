@@ -160,9 +160,9 @@ class SqliteStore(Store):
             row = db.execute(statement, (_key(checkpoint_id), _now())).fetchone()
             if row is None:
                 return None
+            info = _info(row)
             try:
-                chunks = gather(row[7], lambda names: _fetch(db, names), verify)
-                return Record(_info(row), chunks)
+                return Record(info, gather(row[7], lambda names: _fetch(db, names), verify))
             except CheckpointIntegrityError as error:
                 raise CheckpointIntegrityError(checkpoint_id, error.reason) from None
 
@@ -266,7 +266,8 @@ def _batches(rows: list[Any]) -> Iterator[list[Any]]:
 def _fetch(db: sqlite3.Connection, names: Collection[bytes]) -> dict[bytes, bytes]:
     found: dict[bytes, bytes] = {}
     for part in _batches(list(names)):
-        found.update(db.execute(sql.select_chunks(len(part)), part))
+        rows = db.execute(sql.select_chunks(len(part)), part)
+        found.update(row for row in rows if type(row[1]) is bytes)  # else it is damaged, and lost
     return found
 
 

@@ -110,10 +110,14 @@ class Connections:
         db = sqlite3.connect(
             self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )
-        db.execute(f"PRAGMA synchronous = {self.durability.upper()}")
-        db.execute("PRAGMA temp_store = MEMORY")
-        db.execute("PRAGMA cache_size = -8000")
-        db.execute("PRAGMA mmap_size = 268435456")
+        try:
+            db.execute(f"PRAGMA synchronous = {self.durability.upper()}")
+            db.execute("PRAGMA temp_store = MEMORY")
+            db.execute("PRAGMA cache_size = -8000")
+            db.execute("PRAGMA mmap_size = 268435456")
+        except BaseException:
+            db.close()
+            raise
         return db
 
     def _prepare(self, db: sqlite3.Connection) -> None:
@@ -248,6 +252,8 @@ class Connections:
             yield
         except sqlite3.Error as error:
             raise self._translated(error) from error
+        except UnicodeDecodeError as error:  # raised for the text of an error, too
+            raise CheckpointIntegrityError(None, f"{self.path}: text that is no text") from error
 
     def _translated(self, error: sqlite3.Error) -> HoldfastError:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
