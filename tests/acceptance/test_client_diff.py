@@ -1,5 +1,6 @@
 """diff: what changed between two checkpoints, by path."""
 
+from collections.abc import Collection
 from typing import Any
 
 import pytest
@@ -68,8 +69,13 @@ def test_a_diff_of_little_reads_little(client: SyncClient, monkeypatch: pytest.M
     second = client.save("coder", execution_state=state, session_id="s")
     fetched: list[bytes] = []
     fetch = client.store.fetch
+
+    def counting(names: Collection[bytes]) -> dict[bytes, bytes]:
+        fetched.extend(names)
+        return fetch(names)
+
     monkeypatch.setattr(client.store, "load", None)
-    monkeypatch.setattr(client.store, "fetch", lambda names: fetched.extend(names) or fetch(names))
+    monkeypatch.setattr(client.store, "fetch", counting)
 
     diff = client.diff(first, second)
 

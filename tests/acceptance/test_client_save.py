@@ -18,6 +18,7 @@ from holdfast import (
     SerializationError,
     SyncClient,
 )
+from holdfast.core.chunks import encode
 
 NEVER_SAVED = "01900000-0000-7000-8000-000000000000"
 
@@ -353,8 +354,6 @@ def test_a_checkpoint_may_have_an_id_of_its_own(client: SyncClient, checkpoint_i
 
 
 def sealed_checksum(checkpoint: Checkpoint) -> str:
-    from holdfast.core.chunks import encode
-
     encoded = encode(checkpoint.payload())
     return checkpoint.info(encoded.root.hex(), encoded.size).with_().checksum
 

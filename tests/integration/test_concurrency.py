@@ -358,3 +358,23 @@ async def test_an_event_loop_goes_on_while_a_save_waits_for_the_file(
         other.close()
 
         assert await waiting
+
+
+async def test_an_event_loop_goes_on_while_a_client_that_waits_is_closed(
+    url: str, tmp_path: Path
+) -> None:
+    client = Client.open(url)
+    other = locked_by_another_program(tmp_path)
+    waiting = asyncio.create_task(save(client, 1))
+    while not client.store._waiting:  # type: ignore[attr-defined]
+        await asyncio.sleep(0)
+    closing = asyncio.create_task(client.close())
+    for _ in range(100):
+        await asyncio.sleep(0)
+    assert not closing.done()
+    other.execute("COMMIT")
+    other.close()
+
+    saved = await waiting
+    await closing
+    assert_all_kept(url, [(saved, "1", 0)])

@@ -21,6 +21,7 @@ from holdfast.errors import (
 )
 from holdfast.stores.base import Query
 from holdfast.stores.file import FileStore
+from tests.disks import own_disk
 from tests.integration.file_store_kit import (
     document_of,
     files_below,
@@ -191,19 +192,6 @@ def test_a_state_nested_too_deep_for_json_is_refused_whole(
     with pytest.raises(SerializationError, match="nested too deep"):
         save(store, state)
     assert files_below(tmp_path) == []
-
-
-def own_disk(directory: Path, size: str) -> list[str]:
-    """The command that mounts a small disk there, seen by its process alone; empty if forbidden."""
-    directory.mkdir()
-    mount = 'mount -t tmpfs -o size="$1" none "$0" && shift && exec "$@"'
-    unshare = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "-r", "--mount"]
-    command = [*unshare, "sh", "-c", mount, str(directory), size]
-    try:
-        allowed = subprocess.run([*command, "true"], stderr=subprocess.DEVNULL).returncode == 0
-    except FileNotFoundError:
-        allowed = False
-    return command if allowed else []
 
 
 def check(child: subprocess.Popen[str]) -> None:

@@ -1,5 +1,7 @@
 """Every store that ships passes the suite that users' own stores run."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -40,3 +42,20 @@ class TestSqliteStoreOfNormalDurability(StoreContract):
     @pytest.fixture
     def open_store(self, tmp_path: Path) -> OpenStore:
         return lambda: SqliteStore(tmp_path / "holdfast.db", "normal")
+
+
+WITHOUT_PYTEST = """
+import sys
+sys.modules["pytest"] = None
+from holdfast.testing import crash_points
+assert crash_points.POINTS["sqlite"]
+from holdfast.testing import StoreContract
+"""
+
+
+def test_without_pytest_the_suite_says_what_it_needs_and_crash_points_work() -> None:
+    done = subprocess.run([sys.executable, "-c", WITHOUT_PYTEST], capture_output=True, text=True)
+
+    assert done.stderr.splitlines()[-1] == (
+        "ImportError: holdfast.testing.StoreContract needs pytest: install it first"
+    )

@@ -306,10 +306,15 @@ class Client(Face):
 
     async def close(self) -> None:
         """Release the store; closing twice does nothing."""
+        import asyncio
+
         if not self._closed:
             self._closed = True
-            self._detach()
-            self._store.close()
+            await asyncio.to_thread(self._release)
+
+    def _release(self) -> None:
+        self._detach()
+        self._store.close()
 
     async def __aenter__(self) -> Self:
         self._check_open()

@@ -95,8 +95,9 @@ class Face:
         append_only: Collection[str],
         metadata: dict[str, Any],
     ) -> Plan[str]:
-        if isinstance(append_only, str):
-            append_only = (append_only,)
+        paths = (append_only,) if isinstance(append_only, str) else append_only
+        if not isinstance(paths, Collection) or not all(isinstance(path, str) for path in paths):
+            raise InvalidArgumentError(f"append_only is a list of paths, not {append_only!r}")
         return save.save(
             self._engine,
             agent_id=agent_id,
@@ -108,7 +109,7 @@ class Face:
             step_name=step_name,
             ttl_seconds=ttl_seconds,
             metadata=metadata,
-            append_only=append_only,
+            append_only=paths,
         )
 
     def _prune(self, policy: Keep | None, dry_run: bool, rules: dict[str, Any]) -> Plan[Pruned]:

@@ -6,6 +6,7 @@ never looks inside a state. Eleven methods; ``holdfast.testing`` has the suite t
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from typing import Any, Self
 
 from holdfast.core.format import checked, decompress
 from holdfast.core.tree import references
-from holdfast.errors import CheckpointIntegrityError
+from holdfast.errors import CheckpointIntegrityError, InvalidArgumentError
 from holdfast.model import CheckpointInfo
 
 
@@ -214,6 +215,14 @@ class Store(ABC):
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+
+def checked_path(path: object) -> str:
+    """Where a store lives; anything but the path of a file or directory is refused."""
+    text = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
+    if not isinstance(text, str) or not text or "\x00" in text:
+        raise InvalidArgumentError(f"a store lives at a path, not {path!r}")
+    return text
 
 
 Fetch = Callable[[Collection[bytes]], Mapping[bytes, bytes]]

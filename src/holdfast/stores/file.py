@@ -34,6 +34,7 @@ from holdfast.stores.base import (
     SessionInfo,
     Stats,
     Store,
+    checked_path,
     sort_newest_first,
 )
 from holdfast.stores.file_document import Head, compose, read_chunks, read_head
@@ -60,7 +61,7 @@ class FileStore(Store):
     ) -> None:
         if fmt not in ("json", "pickle"):
             raise InvalidArgumentError(f'fmt is "json" or "pickle", not {fmt!r}')
-        self._root = os.path.abspath(os.fspath(directory))
+        self._root = os.path.abspath(checked_path(directory))
         self._as_json = fmt == "json"
         self.allow_pickle = allow_pickle or fmt == "pickle"
         self._closed = False

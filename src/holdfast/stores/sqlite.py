@@ -37,6 +37,7 @@ from holdfast.stores.base import (
     SessionInfo,
     Stats,
     Store,
+    checked_path,
     gather,
     sort_newest_first,
 )
@@ -59,7 +60,7 @@ class SqliteStore(Store):
     groups_commits = True
 
     def __init__(self, path: str | Path, durability: Durability = "full") -> None:
-        if str(path) in ("", ":memory:"):
+        if checked_path(path) == ":memory:":
             raise InvalidArgumentError('an SQLite store needs a file; use "memory://" for memory')
         self._waiting: deque[Pending] = deque()
         self._db = Connections(Path(path), durability, in_child=self._waiting.clear)

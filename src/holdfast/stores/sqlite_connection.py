@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import sqlite3
 import threading
@@ -261,9 +262,11 @@ class Connections:
             return StoreClosedError(self.name)
         if code == sqlite3.SQLITE_FULL:
             return StoreFullError(f"{self.name} has no space left: free some and save again")
-        if code == sqlite3.SQLITE_READONLY:
+        if code == sqlite3.SQLITE_READONLY or (
+            code == sqlite3.SQLITE_CANTOPEN and self._kept_out()
+        ):
             return StoreReadOnlyError(
-                f"{self.name} is read-only: check the permissions of {self.path}"
+                f"{self.name} is read-only: check the permissions of {self.path} and its directory"
             )
         if code == sqlite3.SQLITE_NOTADB:
             return StoreFormatError(f"{self.path} is not an SQLite file; choose another path")
@@ -277,7 +280,15 @@ class Connections:
             )
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             return StoreConnectionError(f"{self.name} is locked by another program: {error}")
+        if code == sqlite3.SQLITE_IOERR:
+            return StoreError(f"{self.name} failed: {error}; check the disk and save again")
         return StoreError(f"{self.name} failed: {error}")
+
+    def _kept_out(self) -> bool:
+        """Whether the file is there and its directory may not be written to, which SQLite needs."""
+        return self.path.exists() and not os.access(
+            self.path.parent, os.W_OK, effective_ids=os.access in os.supports_effective_ids
+        )
 
     def close(self) -> None:
         with self.write_lock:

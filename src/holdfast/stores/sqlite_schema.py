@@ -50,8 +50,10 @@ INSERT_CHECKPOINT = """
 """
 INSERT_CHUNK = """
     INSERT INTO chunks (name, written, data) VALUES (?, ?, ?)
-    ON CONFLICT (name) DO UPDATE SET written = excluded.written WHERE written < excluded.written
+    ON CONFLICT (name) DO UPDATE SET written = excluded.written, data = excluded.data
+        WHERE written < excluded.written
 """
+"""The data too, which costs nothing where it is equal and mends it where it was damaged."""
 
 RECORD_COLUMNS = """
     c.seq, c.id, s.agent, s.session, c.parent, c.expires, c.target, c.root, c.size, c.body, c.sum
