@@ -32,6 +32,9 @@ from tests import strategies as s
 
 Store = dict[bytes, bytes]
 
+LARGE = ELEMENT_SPLIT + 1000
+"""An element of this size has a chunk of its own."""
+
 
 def reachable(root: bytes, store: Store) -> set[bytes]:
     """The chunks that a state needs, found as garbage collection finds them."""
@@ -88,7 +91,7 @@ def _some_value(rnd: random.Random) -> Any:
 
 
 def append(state: dict[str, Any], rnd: random.Random) -> None:
-    state["messages"].append(message(rnd.randint(0, 10**6), rnd.choice([20, 300, 6000])))
+    state["messages"].append(message(rnd.randint(0, 10**6), rnd.choice([20, 300, LARGE])))
 
 
 def append_several(state: dict[str, Any], rnd: random.Random) -> None:
@@ -174,7 +177,7 @@ def edit_an_odd_dict(state: dict[str, Any], rnd: random.Random) -> None:
 def swap_bytes(state: dict[str, Any], rnd: random.Random) -> None:
     """Turn bytes into the bytearray that looks the same, or back, among large things."""
     if "bytes" not in state:
-        state["bytes"] = [text(5000), *(b"x%d" % i for i in range(3000))]
+        state["bytes"] = [text(LARGE), *(b"x%d" % i for i in range(3000))]
     at = rnd.randint(1, 50)
     kind = bytes if type(state["bytes"][at]) is bytearray else bytearray
     state["bytes"][at] = kind(state["bytes"][at])
@@ -470,14 +473,14 @@ def test_an_index_of_many_pages_is_a_tree_of_small_chunks() -> None:
     [
         lambda x: [x] + ["pad"] * 9000,
         lambda x: ["pad"] * 9000 + [x],
-        lambda x: [text(6000), x, *map(str, range(9000))],
-        lambda x: [*map(str, range(5000)), text(6000), {"k": x}, *map(str, range(5000))],
+        lambda x: [text(LARGE), x, *map(str, range(9000))],
+        lambda x: [*map(str, range(5000)), text(LARGE), {"k": x}, *map(str, range(5000))],
         lambda x: {"a": x, **{str(i): text(50, i) for i in range(900)}},
-        lambda x: {"a": [x], "b": text(6000), **{str(i): text(50, i) for i in range(900)}},
-        lambda x: [s.Plain(x), text(6000), *map(str, range(9000))],
+        lambda x: {"a": [x], "b": text(LARGE), **{str(i): text(50, i) for i in range(900)}},
+        lambda x: [s.Plain(x), text(LARGE), *map(str, range(9000))],
         lambda x: {"a": s.Plain([x] * 20, text(9000))},
-        lambda x: [(x,), text(6000), *map(str, range(9000))],
-        lambda x: [{1: x}, text(6000), *map(str, range(9000))],
+        lambda x: [(x,), text(LARGE), *map(str, range(9000))],
+        lambda x: [{1: x}, text(LARGE), *map(str, range(9000))],
         lambda x: x,
     ],
     ids=[
@@ -618,10 +621,10 @@ def deep(levels: int, wrap: Callable[[Any, int], Any]) -> Any:
 
 DEEP: dict[str, Callable[[Any, int], Any]] = {
     "dicts with texts": lambda x, i: {"k": x, "pad": text(900, i), "more": text(300, i)},
-    "lists of large texts": lambda x, i: [x, text(5000, i)],
-    "objects with large texts": lambda x, i: s.Plain(x, text(5000, i)),
+    "lists of large texts": lambda x, i: [x, text(LARGE, i)],
+    "objects with large texts": lambda x, i: s.Plain(x, text(LARGE, i)),
     "objects in lists": lambda x, i: [s.Plain(x, text(2000, i)), text(3000, i)],
-    "tuples": lambda x, i: (x, text(5000, i)),
+    "tuples": lambda x, i: (x, text(LARGE, i)),
 }
 
 

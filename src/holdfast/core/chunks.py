@@ -17,6 +17,7 @@ import ormsgpack
 from holdfast.core.codec import BYTES_KINDS, Packer
 from holdfast.core.format import (
     FANOUT,
+    MAX_CHUNK,
     MAX_FANOUT,
     PAGED_BYTES,
     PAGED_STR,
@@ -31,6 +32,8 @@ from holdfast.core.views import Blob, Elements, Items, Layout, Shrunk, is_plain_
 from holdfast.errors import SerializationError
 
 _NO_LAYOUT = Layout()
+_SPLIT_LEVELS = 30
+"""Parts of parts are split this far down; so a reader need not go deeper from chunk to chunk."""
 _ATOMS = (bool, int, float, type(None))
 
 
@@ -99,10 +102,15 @@ class _Encoder:
         self.known = base.known if base is not None else frozenset()
         # In order of use, so that what a discarded attempt used can be taken back.
         self.used: list[bytes] = []
+        self._level = 0
         self.new: dict[bytes, bytes] = {}
 
     def emit(self, raw: bytes) -> bytes:
         """Name a chunk, and keep it if the base does not have it."""
+        if len(raw) > MAX_CHUNK:
+            raise SerializationError(
+                "$", f"a part of {len(raw)} bytes cannot be cut; the limit is {MAX_CHUNK}"
+            )
         name = chunk_id(raw)
         self.used.append(name)
         if name not in self.known:
@@ -118,6 +126,18 @@ class _Encoder:
         packed: bytes = b"",
     ) -> Shrunk:
         """A value's bytes, at most ``limit`` of them (0 for the root: as many as it takes)."""
+        if self._level >= _SPLIT_LEVELS:
+            data = packed or self.pack(value)
+            return Shrunk(data, len(data))
+        self._level += 1
+        try:
+            return self._shrink(value, layout, limit, path, packed)
+        finally:
+            self._level -= 1
+
+    def _shrink(
+        self, value: Any, layout: Layout | None, limit: int, path: tuple[str, ...], packed: bytes
+    ) -> Shrunk:
         mark = len(self.used)
         whole_limit = max(limit, WHOLE)
         shrunk = None if layout is None else self._split(value, layout, path)

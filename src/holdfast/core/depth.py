@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from holdfast.errors import CheckpointIntegrityError
 
-MAX_KINDS = 110
+MAX_KINDS = 170
 _FREE_KINDS = 4
 _MAX_CONTAINERS = 3200
 

@@ -87,6 +87,8 @@ class Elements:
         self.limit = ELEMENT_SPLIT
         self.children: dict[Any, Layout] = {}
         self._outside: dict[int, int] = {}  # bytes of replaced elements, by position
+        # Shrinking goes down into an element, so it is done once for each, not once for each look.
+        self._replaced: dict[int, bytes] = {}
         self._last: tuple[int, bytes] = (-1, b"")
 
     def __len__(self) -> int:
@@ -106,6 +108,8 @@ class Elements:
         """The bytes of one element's value, at most the limit."""
         if self._last[0] == at:
             return self._last[1]
+        if at in self._replaced:
+            return self._replaced[at]
         value = self.value_at(at)
         layout = self.layout.children.get(self.key_at(at))
         data = b""
@@ -113,7 +117,7 @@ class Elements:
             data = self.encoder.pack(value)
         if layout is not None or len(data) > self.limit:
             small = self.encoder.shrink(value, layout, self.limit, self.path_at(at), data)
-            data = small.data
+            data = self._replaced[at] = small.data
             if small.has_refs:
                 self.children[self.key_at(at)] = small.layout or Layout()
                 self._outside[at] = small.size - len(data)
