@@ -971,8 +971,6 @@ def test_an_unknown_class_in_any_place_is_unknown_and_not_damage(
         decode(encoded.root, encoded.chunks)
 
 
-
-
 @pytest.mark.parametrize("place", PLACES_FOR_UNKNOWN)
 def test_the_path_of_an_unknown_class_is_found_in_any_place(
     place: str, monkeypatch: pytest.MonkeyPatch

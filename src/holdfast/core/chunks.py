@@ -17,13 +17,13 @@ import ormsgpack
 from holdfast.core.codec import BYTES_KINDS, Packer
 from holdfast.core.format import (
     FANOUT,
-    MAX_CHUNK,
     MAX_FANOUT,
     PAGED_BYTES,
     PAGED_STR,
     REF_LEAF,
     REF_NODE,
     WHOLE,
+    check_size,
     chunk_id,
     pack_index,
 )
@@ -107,10 +107,7 @@ class _Encoder:
 
     def emit(self, raw: bytes) -> bytes:
         """Name a chunk, and keep it if the base does not have it."""
-        if len(raw) > MAX_CHUNK:
-            raise SerializationError(
-                "$", f"a part of {len(raw)} bytes cannot be cut; the limit is {MAX_CHUNK}"
-            )
+        check_size(raw)
         name = chunk_id(raw)
         self.used.append(name)
         if name not in self.known:
@@ -198,6 +195,8 @@ class _Encoder:
         self, kind: type[Elements], value: Any, layout: Layout, path: tuple[str, ...]
     ) -> Shrunk:
         view = kind(self, value, layout, path)
+        if layout.pages and layout.limit != view.limit:
+            layout = view.layout = Layout(children=layout.children)
         if not layout.pages:
             whole = view.whole()
             if whole is not None:
@@ -208,7 +207,7 @@ class _Encoder:
         if layout.pages and sum(page.body for page in pages) <= WHOLE:
             del self.used[mark:]
             return self._container(kind, value, Layout(children=layout.children), path)
-        return self._paged(view.code, pages, Layout(pages, view.children))
+        return self._paged(view.code, pages, Layout(pages, view.children, view.limit))
 
     def _paged(self, code: int, pages: list[Page], layout: Layout) -> Shrunk:
         self.used.extend([page.id for page in pages])

@@ -8,7 +8,7 @@ from typing import Any
 
 import ormsgpack
 
-from holdfast.errors import CheckpointIntegrityError
+from holdfast.errors import CheckpointIntegrityError, SerializationError
 
 ID_BYTES = 20
 
@@ -47,6 +47,8 @@ def unpack_index(data: bytes) -> tuple[int, list[tuple[bytes, int, bool, bool]]]
         level, names, marks = ormsgpack.unpackb(data)
         if not (type(level) is int and 0 <= level <= 16 and len(names) == ID_BYTES * len(marks)):
             raise ValueError("an index of the wrong shape")
+        if not all(type(mark) is int and 4 <= mark < 2**40 for mark in marks):
+            raise ValueError("an index of impossible counts")
         return level, [
             (names[i * ID_BYTES : (i + 1) * ID_BYTES], mark >> 2, bool(mark & 2), bool(mark & 1))
             for i, mark in enumerate(marks)
@@ -99,8 +101,17 @@ def _codec() -> _Zstd:
     return _zstd
 
 
+def check_size(raw: bytes) -> None:
+    """Refuse a chunk that no reader would take."""
+    if len(raw) > MAX_CHUNK:
+        raise SerializationError(
+            "$", f"a part of {len(raw)} bytes cannot be cut; the limit is {MAX_CHUNK}"
+        )
+
+
 def compress(raw: bytes) -> bytes:
     """The stored form of a chunk."""
+    check_size(raw)
     if len(raw) >= _WORTH_COMPRESSING:
         packed: bytes = _codec().compress(raw)
         if len(packed) < len(raw):

@@ -12,10 +12,13 @@ from holdfast.core.chunks import Base
 from holdfast.core.codec import BYTES_KINDS, Ready
 from holdfast.core.depth import Descent
 from holdfast.core.format import (
+    ELEMENT_SPLIT,
     PAGED_BYTES,
     PAGED_DICT,
     PAGED_LIST,
     PAGED_STR,
+    RECORD_KEYS,
+    RECORD_SPLIT,
     REF_LEAF,
     REF_NODE,
     array_header,
@@ -129,6 +132,8 @@ class _Layouts:
             )
             fresh = natural
             at += count
+        is_record = hole.code == PAGED_DICT and at <= RECORD_KEYS
+        layout.limit = RECORD_SPLIT if is_record else ELEMENT_SPLIT
         return layout
 
     def _outside(self, value: Any) -> int:

@@ -30,6 +30,8 @@ class Layout:
 
     pages: list[Page] = field(default_factory=list)
     children: dict[Any, Layout] = field(default_factory=dict)
+    limit: int = 0
+    """Above how many bytes elements were replaced; pages cut under another limit do not count."""
 
 
 @dataclass(slots=True)
@@ -143,7 +145,7 @@ class Elements:
     def emit(self, at: int, parts: list[bytes], count: int) -> Page:
         raw = self.header(count) + b"".join(parts)
         outside = [self._outside[i] for i in range(at, at + count) if i in self._outside]
-        whole = self.span(at, count) if outside else raw
+        whole = self.exact_span(at, count)[0] if outside else raw
         return Page(
             count=count,
             id=self.encoder.emit(raw),
