@@ -668,6 +668,6 @@ def test_a_base_from_an_index_that_names_pages_twice_gives_the_same_chunks() -> 
 def test_an_index_packs_and_unpacks() -> None:
     from holdfast.core.format import unpack_index
 
-    entries = [(bytes([i]) * 20, i * 1000, i % 2 == 0, i % 3 == 0) for i in range(40)]
+    entries = [(bytes([i]) * 20, i * 1000, i % 2 == 0, i % 3 == 0) for i in range(1, 40)]
 
     assert unpack_index(pack_index(3, entries)) == (3, entries)

@@ -201,7 +201,7 @@ def real() -> list[bytes]:
 def real_chunks() -> tuple[bytes, dict[bytes, bytes]]:
     state = {
         "messages": [{"role": "user", "content": f"{i} " * 40} for i in range(600)],
-        "object": s.Plain("x" * 30_000, {i: "y" * 30 for i in range(900)}),
+        "object": s.Plain("x" * 30_000, dict.fromkeys(range(900), "y" * 30)),
         "samples": list(s.SAMPLES.values()),
     }
     encoded = encode(state)
