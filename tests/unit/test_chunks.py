@@ -351,7 +351,9 @@ def test_a_small_edit_of_500_messages_adds_a_few_chunks(
 
 def test_a_window_that_slides_over_500_messages_adds_few_chunks_a_step() -> None:
     state = {"messages": messages(500)}
-    base, store, added = None, {}, []
+    base: Base | None = None
+    store: dict[bytes, bytes] = {}
+    added: list[Any] = []
     for step in range(60):
         encoded = encode(state, base)
         added.append(len(encoded.chunks))
@@ -362,7 +364,7 @@ def test_a_window_that_slides_over_500_messages_adds_few_chunks_a_step() -> None
 
     assert max(added[1:]) <= 9
     assert sum(added[1:]) <= 60 * 5
-    assert sum(map(len, store.values())) < 60 * 22_000
+    assert sum(len(raw) for raw in store.values()) < 60 * 22_000
 
 
 def test_appending_one_message_a_step_costs_about_the_message() -> None:
@@ -409,7 +411,7 @@ def test_states_with_common_parts_share_chunks_without_knowing_of_each_other() -
 
 
 def test_a_list_of_small_things_has_no_large_chunks() -> None:
-    for state in (
+    states: tuple[Any, ...] = (
         messages(5000, 100),
         list(range(300_000)),
         [""] * 200_000,
@@ -419,7 +421,8 @@ def test_a_list_of_small_things_has_no_large_chunks() -> None:
         set(range(30_000)),
         [[]] * 100_000,
         ["x" * 4000] * 300,
-    ):
+    )
+    for state in states:
         chunks = encode(state).chunks.values()
 
         # A page is cut before its next element, which alone may pass the limit.

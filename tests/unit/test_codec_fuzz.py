@@ -1,4 +1,4 @@
-"""Hostile bytes: whatever they are, the reader ends, soon, in little memory, with errors of ours."""
+"""Hostile bytes: whatever they are, the reader ends soon, in little memory, with our errors."""
 
 import functools
 import os
@@ -530,7 +530,7 @@ HUGE = {
     "Counter of a range": "Ext(11, packb(Ext(12, packb([0, 2**50, 1]))))",
     "bytearray of a number": "Ext(3, packb(2**40))",
     "bytes of a number": "Ext(44, packb(['builtins:bytes', 2**40, 'bytes', {}]))",
-    "list of a range": "Ext(44, packb(['builtins:list', Ext(12, packb([0, 2**50, 1])), 'list', {}]))",
+    "list of a range": "Ext(44, packb(['builtins:list', Ext(12, packb([0, 2**50, 1])), 'list', {}]))",  # noqa: E501
     "Fraction of a text": "Ext(15, packb(['1e99999999']))",
     "Fraction of large numbers": (
         "Ext(15, packb([Ext(1, b'\\x55' * 400_000), Ext(1, b'\\x33' * 400_000 + b'\\x01')]))"
@@ -538,7 +538,7 @@ HUGE = {
     "Decimal of a huge exponent": "Ext(14, packb('1E+999999999'))",
     "array of a huge shape": "Ext(50, packb(['numpy:ndarray', b'', '<i8', [2**40, 2**20], 'C']))",
     "array of a huge item": "Ext(50, packb(['numpy:ndarray', b'', '|V2147483647', [1], 'C']))",
-    "array of range": "Ext(50, packb(['numpy:ndarray', Ext(12, packb([0, 2**40, 1])), '|O', [2**40]]))",
+    "array of range": "Ext(50, packb(['numpy:ndarray', Ext(12, packb([0, 2**40, 1])), '|O', [2**40]]))",  # noqa: E501
     "a long time zone": "Ext(22, packb('a/' * 100_000))",
     "a long class name": "Ext(40, packb(['a.' * 500_000 + ':' + 'b.' * 500_000, {}]))",
     "flags of many bits": "Ext(41, packb(['re:RegexFlag', Ext(1, b'\\x55' * 100_000)]))",
