@@ -74,7 +74,12 @@ def page_entries(index: bytes, chunks: Chunks) -> Iterator[tuple[bytes, int, boo
 
 def base_of(root: bytes, chunks: Chunks, seed: int) -> Base:
     """What encoding a child of this state may build on, learned from its chunks."""
-    layout = _Layouts(chunks, seed).of(shallow(chunks[root]))
+    try:
+        layout = _Layouts(chunks, seed).of(shallow(chunks[root]))
+    except KeyError as missing:
+        raise CheckpointIntegrityError(None, f"chunk {missing} is missing") from None
+    except (OverflowError, RecursionError, TypeError) as error:
+        raise CheckpointIntegrityError(None, f"unreadable chunks ({error})") from None
     return Base(layout or Layout(), frozenset(chunks))
 
 
