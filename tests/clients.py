@@ -2,11 +2,14 @@
 
 import asyncio
 import inspect
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, Self, TypeVar, cast
 
 from holdfast import Client, SyncClient
+
+T = TypeVar("T")
 
 STORES = ("memory", "file", "sqlite")
 PERSISTENT = ("file", "sqlite")
@@ -30,9 +33,21 @@ class Awaited:
 
     def __getattr__(self, name: str) -> Any:
         member = getattr(self._client, name)
+        if name == "subscribe":
+            return lambda *args, **kwargs: self._each(member(*args, **kwargs))
         if not inspect.iscoroutinefunction(member):
             return member
         return lambda *args, **kwargs: self._runner.run(member(*args, **kwargs))
+
+    def _each(self, found: AsyncIterator[T]) -> Iterator[T]:
+        async def following() -> T:
+            return await anext(found)
+
+        while True:
+            try:
+                yield self._runner.run(following())
+            except StopAsyncIteration:
+                return
 
     def __repr__(self) -> str:
         return repr(self._client)

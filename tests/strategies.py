@@ -656,7 +656,7 @@ def numpy_scalars() -> st.SearchStrategy[Any]:
         st.text(max_size=4).map(np.str_),
         st.binary(max_size=4).map(np.bytes_),
         st.integers(-(10**6), 10**6).map(lambda days: np.datetime64(days, "D")),
-        st.just(np.datetime64("NaT")),
+        st.just(np.datetime64("NaT", "D")),
         st.just(np.zeros(1, RECORDS)[0]),
     )
 
@@ -1015,7 +1015,7 @@ SAMPLES |= {
         np.bytes_(b"a\x00"),
         np.datetime64("2020-01-01"),
         np.timedelta64(5, "D"),
-        np.datetime64("NaT"),
+        np.datetime64("NaT", "D"),
         np.complex64(1j),
         np.void(b"abc"),
         np.longdouble(1),

@@ -11,13 +11,15 @@ if TYPE_CHECKING:
     from holdfast.client import Client, SyncClient
     from holdfast.core.diff import Diff
     from holdfast.core.kinds import register_type
-    from holdfast.core.raw import Raw
+    from holdfast.core.raw import Raw, Sealed
     from holdfast.errors import (
         AdapterError,
         AmbiguousIdError,
         CheckpointConflictError,
         CheckpointIntegrityError,
         CheckpointNotFoundError,
+        ContractError,
+        HandoffError,
         HoldfastError,
         InvalidArgumentError,
         SchemaMigrationError,
@@ -32,19 +34,23 @@ if TYPE_CHECKING:
     )
     from holdfast.model import Checkpoint, CheckpointBuilder, CheckpointInfo, Framework
     from holdfast.state import Checkpointable, CheckpointManager, checkpoint, register_migration
+    from holdfast.verbs.events import Event
+    from holdfast.verbs.handoff import Offer
     from holdfast.verbs.prune import Keep
 
 _homes = {
     "client": ("Client", "SyncClient"),
     "core.diff": ("Diff",),
     "core.kinds": ("register_type",),
-    "core.raw": ("Raw",),
+    "core.raw": ("Raw", "Sealed"),
     "errors": (
         "AdapterError",
         "AmbiguousIdError",
         "CheckpointConflictError",
         "CheckpointIntegrityError",
         "CheckpointNotFoundError",
+        "ContractError",
+        "HandoffError",
         "HoldfastError",
         "InvalidArgumentError",
         "SchemaMigrationError",
@@ -59,6 +65,8 @@ _homes = {
     ),
     "model": ("Checkpoint", "CheckpointBuilder", "CheckpointInfo", "Framework"),
     "state": ("CheckpointManager", "Checkpointable", "checkpoint", "register_migration"),
+    "verbs.events": ("Event",),
+    "verbs.handoff": ("Offer",),
     "verbs.prune": ("Keep",),
 }
 _home_of = {name: home for home, names in _homes.items() for name in names}
@@ -75,13 +83,18 @@ __all__ = [
     "CheckpointNotFoundError",
     "Checkpointable",
     "Client",
+    "ContractError",
     "Diff",
+    "Event",
     "Framework",
+    "HandoffError",
     "HoldfastError",
     "InvalidArgumentError",
     "Keep",
+    "Offer",
     "Raw",
     "SchemaMigrationError",
+    "Sealed",
     "SerializationError",
     "StoreClosedError",
     "StoreConnectionError",

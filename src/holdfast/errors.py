@@ -9,6 +9,8 @@ HoldfastError
 │   └── UnknownTypeError           a stored class is not available to this process
 ├── SchemaMigrationError           no migration leads from the stored version to this one
 ├── InvalidArgumentError           an argument is of the wrong type or out of range
+├── HandoffError                   an offer cannot be accepted, settled or renewed (any more)
+├── ContractError                  a state does not fit the contract of a handoff
 ├── StoreError                     the store could not do what was asked
 │   ├── StoreConnectionError       it cannot be opened or reached
 │   ├── StoreClosedError           the client was closed
@@ -19,6 +21,9 @@ HoldfastError
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 
 class HoldfastError(Exception):
@@ -95,6 +100,39 @@ class SchemaMigrationError(HoldfastError):
 
 class InvalidArgumentError(HoldfastError, ValueError):
     """An argument is of the wrong type or out of range."""
+
+
+class HandoffError(HoldfastError):
+    """An offer is taken, settled or none; the message says by whom and what to do."""
+
+    def __init__(self, checkpoint_id: str, reason: str) -> None:
+        self.checkpoint_id = checkpoint_id
+        self.reason = reason
+        super().__init__(f"the offer {checkpoint_id!r} {reason}")
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One place where a state does not fit a contract."""
+
+    path: str
+    expected: str
+    came: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: expected {self.expected}, got {self.came}"
+
+
+class ContractError(HoldfastError, ValueError):
+    """A state does not fit the contract of a handoff; nothing was written."""
+
+    def __init__(self, contract: str, problems: Sequence[Problem]) -> None:
+        self.contract = contract
+        self.problems = list(problems)
+        self.path = self.problems[0].path
+        shown = "; ".join(map(str, self.problems[:5]))
+        more = f"; and {len(self.problems) - 5} more" if len(self.problems) > 5 else ""
+        super().__init__(f"the state does not fit the contract {contract}: {shown}{more}")
 
 
 class StoreError(HoldfastError):

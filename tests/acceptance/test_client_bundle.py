@@ -273,7 +273,7 @@ def test_a_file_of_another_kind_is_refused(client: SyncClient, bundle: Path, dat
 def test_a_bundle_of_a_newer_version_is_refused_with_the_remedy(
     client: SyncClient, bundle: Path, source: bytes
 ) -> None:
-    error = refused(client, bundle, source.replace(b'"version": 1', b'"version": 2', 1))
+    error = refused(client, bundle, source.replace(b'"version": 1', b'"version": 3', 1))
 
     assert isinstance(error, StoreFormatError)
     assert "upgrade" in str(error)

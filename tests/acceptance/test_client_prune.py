@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from holdfast import CheckpointNotFoundError, InvalidArgumentError, Keep, SyncClient
+from holdfast.verbs.prune import needed_ancestors
 
 KEEP_NOTHING = Keep(last=0)
 
@@ -172,6 +173,70 @@ def test_a_session_whose_history_was_removed_goes_on_from_its_head(client: SyncC
 
     assert client.restore(after).parent_id == saved[-1]
     assert [info.checkpoint_id for info in client.ancestors(after)] == [saved[-1]]
+
+
+def save_parts(client: SyncClient, *parts: Any, session_id: str = "s") -> list[str]:
+    """Steps that continue these parts of the state from the step before."""
+    return [client.save("coder", session_id=session_id, builds_on=names) for names in parts]
+
+
+def needed(client: SyncClient, checkpoint_id: str) -> set[str]:
+    by_id = {info.checkpoint_id: info for info in client.find(limit=None)}
+    return needed_ancestors(by_id[checkpoint_id], by_id)
+
+
+def test_what_a_checkpoint_builds_on_is_needed(client: SyncClient) -> None:
+    saved = save_parts(client, [], [], ["a"], ["a", "b"], ["b", "a"], ["b"])
+
+    assert needed(client, saved[0]) == needed(client, saved[1]) == set()
+    assert needed(client, saved[2]) == {saved[1]}
+    assert needed(client, saved[3]) == {saved[1], saved[2]}
+    assert needed(client, saved[4]) == {*saved[1:4]}
+    assert needed(client, saved[5]) == {saved[2], saved[3], saved[4]}
+
+
+@pytest.mark.parametrize("tag", [None, "a", {"a": 1}, [1, None], True])
+def test_a_tag_that_is_no_list_of_names_needs_nothing(client: SyncClient, tag: Any) -> None:
+    saved = save_parts(client, [], tag)
+
+    assert needed(client, saved[1]) == set()
+    client.prune(last=1)
+    assert left(client) == {saved[1]}
+
+
+def test_what_a_kept_checkpoint_builds_on_is_kept(client: SyncClient) -> None:
+    saved = save_parts(client, ["a"], [], ["a"], ["a"], ["a"])
+
+    pruned = client.prune(last=1)
+
+    assert left(client) == {*saved[1:]}
+    assert [info.checkpoint_id for info in pruned.removed] == [saved[0]]
+
+
+def test_what_is_kept_for_others_is_whole_too(client: SyncClient) -> None:
+    saved = save_parts(client, [], [], ["b"], ["a"])
+
+    client.prune(last=1)
+
+    assert left(client) == {*saved[1:]}
+
+
+def test_a_fork_of_a_checkpoint_that_builds_on_others_keeps_them(client: SyncClient) -> None:
+    saved = save_parts(client, [], [], ["a"], [])
+    fork = client.fork(saved[2])
+
+    client.prune(last=1, session_id="s")
+
+    assert left(client) == {*saved[1:], fork}
+
+
+def test_a_checkpoint_that_builds_on_what_is_gone_is_kept_without_it(client: SyncClient) -> None:
+    saved = save_parts(client, [], ["a"], ["a"])
+    client.expire(saved[1])
+
+    client.prune(last=1)
+
+    assert left(client) == {saved[2]}
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast import CheckpointBuilder, SyncClient
+from holdfast.verbs.notes import Written
 
 HERE = Path(__file__).parent
 
@@ -53,17 +54,40 @@ def build(client: SyncClient) -> None:
     client.put(CheckpointBuilder("golden").session("built").execution_state([1, 2]).build())
 
 
+LOG = "/log"
+
+
+def noted() -> list[tuple[str, Any]]:
+    """Values of notes, by key: small, exact in type, and large enough to be cut into chunks."""
+    small, types, large, _ = states()
+    return [("small", small), ("types", types), ("large", large)]
+
+
+def build_notes(client: SyncClient) -> None:
+    """Write notes about a checkpoint, and under a name; since 0.2.0."""
+    built = client.latest("golden", "built")
+    assert built is not None
+    for key, value in noted():
+        for scope in (built.checkpoint_id, LOG):
+            written = Written()
+            written.add(client._engine, scope, key, value)
+            client._run(written.write())
+
+
 def main(version: str) -> None:
     """Write one store of each kind, and a bundle."""
     target = HERE / version
     target.mkdir()
     with SyncClient.sqlite(target / "store.db") as client:
         build(client)
+        build_notes(client)
         client.export(target / "bundle.holdfast")
     with SyncClient.file(target / "files") as client:
         build(client)
+        build_notes(client)
     with SyncClient.file(target / "pickles", fmt="pickle") as client:
         build(client)
+        build_notes(client)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,18 @@
 """What the children do that test_crash kills: save without end, and tell of every save."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 from holdfast import Client, SyncClient
 from holdfast.testing import crash_points
+from holdfast.testing.samples import make_commit
+from holdfast.verbs.notes import Written
 from tests.integration.fork_server import tell
 
 AGENT = "agent"
+NOTED = "noted"
+LOG = "/log"
 TASKS = 8
 
 
@@ -37,6 +42,49 @@ def save_until_killed(url: str, point: str | None = None, time: int = 1) -> None
                 client.expire(scratch)
                 client.gc(grace_seconds=0)
             step += 1
+
+
+def save_with_notes_until_killed(url: str, point: str | None = None, time: int = 1) -> None:
+    """Every step is saved with notes in two scopes; then come notes of two scopes, and of one."""
+    if point is not None:
+        crash_points.kill_at(point, time)
+    with SyncClient.open(url) as client:
+        head = client.latest(AGENT, NOTED)
+        parent, step = (None, 0) if head is None else (head.checkpoint_id, head.step_index + 1)
+        while True:
+            commit = make_commit(
+                state_at(NOTED, step),
+                agent_id=AGENT,
+                session_id=NOTED,
+                parent_id=parent,
+                step_index=step,
+            )
+            parent = commit.info.checkpoint_id
+            added = _notes(client, parent, "with", step)
+            chunks = {**commit.chunks, **added.chunks}
+            client.store.commit(replace(commit, chunks=chunks, notes=added.notes))
+            tell([parent, NOTED, step])
+            client._run(_notes(client, parent, "after", step).write())
+            tell([parent, "after", step])
+            alone = Written()
+            alone.add(client._engine, LOG, f"alone {step}", noted_at(parent, step))
+            client._run(alone.write())
+            tell([parent, "alone", step])
+            if step % 5 == 4:
+                client.gc(grace_seconds=0)
+            step += 1
+
+
+def noted_at(checkpoint_id: str, step: int) -> dict[str, Any]:
+    """What is written down about a step."""
+    return {"of": checkpoint_id, "step": step, "said": [f"{i} " * 200 for i in range(40)]}
+
+
+def _notes(client: SyncClient, checkpoint_id: str, when: str, step: int) -> Written:
+    written = Written()
+    for scope, key in ((checkpoint_id, when), (LOG, f"{when} {step}")):
+        written.add(client._engine, scope, key, noted_at(checkpoint_id, step))
+    return written
 
 
 def save_in_tasks_until_killed(url: str) -> None:

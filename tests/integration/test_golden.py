@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 
 from holdfast import SyncClient
-from tests.golden.make import HERE, states
+from holdfast.verbs import notes
+from tests.golden.make import HERE, LOG, build_notes, noted, states
 from tests.strategies import same
 
 RELEASES = sorted(path.name for path in HERE.iterdir() if (path / "store.db").exists())
+WITHOUT_NOTES = ("0.1.0",)
 OPENERS: dict[str, Callable[[Path], SyncClient]] = {
     "store.db": SyncClient.sqlite,
     "files": SyncClient.file,
@@ -31,7 +33,12 @@ def test_a_store_of_an_earlier_release_is_read(release: str, kind: str, tmp_path
 
     with OPENERS[kind](copy) as client:
         check(client)
+        if release in WITHOUT_NOTES:
+            assert client.store.notes(None) == []
+            build_notes(client)
+        check_notes(client, built(client), LOG)
         client.save("golden", execution_state=states()[2], session_id="run")
+        client.gc(grace_seconds=0)
         assert client.verify().ok
 
 
@@ -40,6 +47,11 @@ def test_a_bundle_of_an_earlier_release_is_imported(release: str) -> None:
     with SyncClient.memory() as client:
         client.import_(HERE / release / "bundle.holdfast")
         check(client)
+        if release in WITHOUT_NOTES:
+            assert client.store.notes(None) == []
+        else:
+            check_notes(client, built(client))
+            assert client.store.notes([LOG]) == []
 
 
 @pytest.mark.parametrize("release", RELEASES)
@@ -54,6 +66,20 @@ def test_states_still_have_the_content_ids_they_had(release: str) -> None:
             then = old.find(session_id="run", tags={"tag": step % 2}, limit=None)
             info = next(i for i in then if i.step_index == step and i.handoff_target is None)
             assert info.content_id == new.find()[0].content_id, saved
+
+
+def built(client: SyncClient) -> str:
+    checkpoint = client.latest("golden", "built")
+    assert checkpoint is not None
+    return checkpoint.checkpoint_id
+
+
+def check_notes(client: SyncClient, *scopes: str) -> None:
+    for scope in scopes:
+        found = client._run(notes.read(client._engine, [scope]))
+        assert [note.key for note, _ in found] == [key for key, _ in noted()]
+        for (_, value), (_, written) in zip(found, noted(), strict=True):
+            assert same(value, written)
 
 
 def check(client: SyncClient) -> None:

@@ -2,38 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
 
 from holdfast.client.face import DEFAULT_GRACE, Face
+from holdfast.client.loops import Loops
 from holdfast.core.codec import OnUnknown
+from holdfast.core.contracts import Contract
 from holdfast.core.diff import Diff
-from holdfast.errors import InvalidArgumentError
 from holdfast.model import Checkpoint, CheckpointInfo, Framework
 from holdfast.stores import forks
 from holdfast.stores.base import Collected, SessionInfo, Stats, Store
-from holdfast.verbs import bundle, read, save, upkeep
+from holdfast.verbs import bundle, handoff, read, save, upkeep
+from holdfast.verbs import events as happenings
 from holdfast.verbs import plan as plans
 from holdfast.verbs.bundle import Exported, Imported
+from holdfast.verbs.engine import Engine
+from holdfast.verbs.events import Event
+from holdfast.verbs.handoff import DEFAULT_LEASE, Offer
 from holdfast.verbs.lineage import Tree
-from holdfast.verbs.plan import Ask, Do, Plan
+from holdfast.verbs.plan import Do, Plan, Rest, Step
 from holdfast.verbs.prune import Keep, Pruned
 from holdfast.verbs.upkeep import Progress, Verified
 
 if TYPE_CHECKING:
-    import asyncio
     from concurrent.futures import ThreadPoolExecutor
-
-    from holdfast.stores.committer import Committer
-
 
 T = TypeVar("T")
 
 
 class Client(Face):
-    """Checkpoints, for async programs. One client serves the tasks of one event loop.
+    """Checkpoints, for async programs. Safe to share between the tasks of any event loops.
 
     >>> import asyncio
     >>> from holdfast import Client
@@ -45,19 +46,18 @@ class Client(Face):
     {'step': 1}
     """
 
-    def __init__(self, store: Store) -> None:
-        super().__init__(store)
-        self._loop: asyncio.AbstractEventLoop | None = None
+    def __init__(self, store: Store, engine: Engine | None = None) -> None:
+        super().__init__(store, engine)
         self._threads: ThreadPoolExecutor | None = None
-        self._committer: Committer | None = None
+        self._loops = Loops(store) if store.groups_commits else None
         forks.watch(self)
 
     def _before_fork(self) -> None:
         pass
 
     def _after_fork(self, in_child: bool) -> None:
-        if in_child:  # threads are not copied, and the child has a loop of its own
-            self._loop = self._committer = self._threads = None
+        if in_child:  # threads are not copied
+            self._threads = None
 
     async def _run(self, plan: Plan[T]) -> T:
         self._check_open()
@@ -75,52 +75,36 @@ class Client(Face):
         finally:
             plan.close()
 
-    async def _answer(self, ask: Ask | Do) -> Any:
+    async def _answer(self, ask: Step) -> Any:
         self._check_open()
-        self._attach()
         if isinstance(ask, Do):
             return await self._in_thread(ask.function)
-        if ask.method == "commit" and self._committer is not None:
-            return await self._committer.commit(ask.args[0])
+        if isinstance(ask, Rest):
+            return await self._rest(ask.seconds)
+        if ask.method == "tick":
+            return self._store.tick()
+        if self._store.speaks_async:
+            return await self._store.answer(ask.method, ask.args)
+        if ask.method == "commit" and self._loops is not None:
+            return await self._loops.committer().commit(ask.args[0])
         method = getattr(self._store, ask.method)
         if not self._store.blocks:
             return method(*ask.args)
         return await self._in_thread(method, *ask.args)
 
-    def _attach(self) -> None:
-        """Take to the running loop: a client that outlives one serves the next."""
+    async def _rest(self, seconds: float) -> None:
         import asyncio
 
-        loop = asyncio.get_running_loop()
-        if loop is self._loop:
-            return
-        if self._loop is not None and self._loop.is_running():
-            raise InvalidArgumentError(
-                "this client serves another event loop that is running: open one for each loop"
-            )
-        self._detach()
-        self._loop = loop
-        if self._store.groups_commits:
-            from holdfast.stores.committer import Committer
-
-            self._committer = Committer(self._store, loop)  # type: ignore[arg-type]
-
-    def _detach(self) -> None:
-        if self._committer is not None:
-            self._committer.close()
-            self._committer = None
-        if self._threads is not None:
-            self._threads.shutdown()
-            self._threads = None
-        self._loop = None
+        await asyncio.sleep(seconds)
 
     async def _in_thread(self, function: Any, *args: Any) -> Any:
+        import asyncio
+
         if self._threads is None:
             from concurrent.futures import ThreadPoolExecutor
 
             self._threads = ThreadPoolExecutor(4, thread_name_prefix="holdfast")
-        assert self._loop is not None
-        return await self._loop.run_in_executor(self._threads, function, *args)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, function, *args)
 
     async def save(
         self,
@@ -135,6 +119,7 @@ class Client(Face):
         ttl_seconds: float | None = None,
         *,
         append_only: Collection[str] = (),
+        events: bool = False,
         **metadata: Any,
     ) -> str:
         """See SyncClient.save. The state is taken as it is when ``save`` is called."""
@@ -150,6 +135,7 @@ class Client(Face):
                 step_name,
                 ttl_seconds,
                 append_only,
+                events,
                 metadata,
             )
         )
@@ -259,10 +245,106 @@ class Client(Face):
         )
 
     async def handoff(
-        self, checkpoint_id: str, target_agent_id: str, contract: str | None = None
+        self,
+        checkpoint_id: str,
+        target_agent_id: str,
+        contract: Contract | None = None,
+        ttl_seconds: float | None = None,
+        *,
+        events: bool = True,
     ) -> str:
-        """Offer a checkpoint to another agent; returns the id it restores."""
-        return await self._run(save.handoff(self._engine, checkpoint_id, target_agent_id, contract))
+        """Offer a checkpoint to another agent, and announce it; returns the id of the offer.
+
+        The contract is a pydantic model, a dataclass or a JSON Schema that the state has to fit
+        (ContractError names where it does not), or a name that is only recorded. An offer with a
+        ``ttl_seconds`` is gone when that is over.
+        """
+        return await self._run(
+            handoff.handoff(
+                self._engine, checkpoint_id, target_agent_id, contract, ttl_seconds, events
+            )
+        )
+
+    async def inbox(self, agent_id: str, *, every: bool = False) -> list[Offer]:
+        """The open offers to an agent, the oldest first; with ``every`` all there are."""
+        return await self._run(handoff.inbox(self._engine, agent_id, every))
+
+    async def offer(self, checkpoint_id: str) -> Offer:
+        """An offer, and what became of it so far."""
+        return await self._run(handoff.offer(self._engine, checkpoint_id))
+
+    async def accept(
+        self,
+        checkpoint_id: str,
+        contract: Contract | None = None,
+        *,
+        session_id: str | None = None,
+        worker: str | None = None,
+        lease_seconds: float = DEFAULT_LEASE,
+    ) -> Checkpoint:
+        """Claim an offer, and go on from it in a session of the receiving agent.
+
+        Of several workers one wins; the others get a HandoffError. Saving in that session renews
+        the claim. If it is neither renewed nor settled, the offer returns to the inbox when the
+        lease ends, and who accepts it next goes on from what was saved last.
+        """
+        return await self._run(
+            handoff.accept(self._engine, checkpoint_id, contract, session_id, worker, lease_seconds)
+        )
+
+    async def take(
+        self,
+        agent_id: str,
+        contract: Contract | None = None,
+        *,
+        worker: str | None = None,
+        lease_seconds: float = DEFAULT_LEASE,
+        timeout: float | None = None,
+    ) -> Checkpoint | None:
+        """Accept the oldest open offer to an agent, waiting for one; None after ``timeout``."""
+        return await self._run(
+            handoff.take(self._engine, agent_id, contract, worker, lease_seconds, timeout)
+        )
+
+    async def renew(self, checkpoint_id: str, lease_seconds: float | None = None) -> Offer:
+        """Hold on to an offer for another lease; a HandoffError if it was lost to another."""
+        return await self._run(handoff.renew(self._engine, checkpoint_id, lease_seconds))
+
+    async def complete(self, checkpoint_id: str, reason: str | None = None) -> Offer:
+        """Say that the work on an offer is done; only who holds it can, and only once."""
+        return await self._run(handoff.settle(self._engine, checkpoint_id, "completed", reason))
+
+    async def reject(self, checkpoint_id: str, reason: str | None = None) -> Offer:
+        """Turn an offer down for good, and say why."""
+        return await self._run(handoff.settle(self._engine, checkpoint_id, "rejected", reason))
+
+    async def publish(
+        self,
+        channel: str,
+        checkpoint_id: str | None = None,
+        *,
+        ttl_seconds: float | None = None,
+        **data: Any,
+    ) -> None:
+        """Announce something on a channel; it is durable when this returns."""
+        await self._run(happenings.publish(self._engine, channel, checkpoint_id, data, ttl_seconds))
+
+    def subscribe(
+        self, channel: str, after: str | Event | None = None, *, timeout: float | None = None
+    ) -> AsyncIterator[Event]:
+        """The events of a channel in order: all that are kept, then new ones as they come.
+
+        ``after`` the cursor of the last event you have dealt with, each comes at least once, also
+        over restarts. Ends when ``timeout`` seconds pass without one.
+        """
+        happenings.scope(channel)
+        return self._follow(channel, happenings.place(after), timeout)
+
+    async def _follow(self, channel: str, at: int, timeout: float | None) -> AsyncIterator[Event]:
+        while await self._run(happenings.wait(self._engine, channel, at, timeout)):
+            for event in await self._run(happenings.read(self._engine, channel, at)):
+                at = int(event.cursor)
+                yield event
 
     async def expire(self, checkpoint_id: str) -> bool:
         """Remove a checkpoint now; False if there is none."""
@@ -311,10 +393,16 @@ class Client(Face):
         if not self._closed:
             self._closed = True
             await asyncio.to_thread(self._release)
+            if self._store.speaks_async:
+                await self._store.aclose()
 
     def _release(self) -> None:
-        self._detach()
-        self._store.close()
+        if self._loops is not None:
+            self._loops.close()
+        if self._threads is not None:
+            self._threads.shutdown()
+        if not self._store.speaks_async:
+            self._store.close()
 
     async def __aenter__(self) -> Self:
         self._check_open()

@@ -28,14 +28,14 @@ DEFAULT_GRACE = 3600.0
 class Face:
     """What both clients share: how they are opened."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, engine: Engine | None = None) -> None:
         if not isinstance(store, Store):
             raise InvalidArgumentError(
                 f"a client is made from a store, not {type(store).__name__}; "
                 "use one of memory(), file(), sqlite() or open(url)"
             )
         self._store = store
-        self._engine = Engine(store)
+        self._engine = engine or Engine(store)
         self._closed = False
 
     @classmethod
@@ -93,6 +93,7 @@ class Face:
         step_name: str | None,
         ttl_seconds: float | None,
         append_only: Collection[str],
+        events: bool,
         metadata: dict[str, Any],
     ) -> Plan[str]:
         paths = (append_only,) if isinstance(append_only, str) else append_only
@@ -110,6 +111,7 @@ class Face:
             ttl_seconds=ttl_seconds,
             metadata=metadata,
             append_only=paths,
+            events=events,
         )
 
     def _prune(self, policy: Keep | None, dry_run: bool, rules: dict[str, Any]) -> Plan[Pruned]:

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
+from time import sleep
 from typing import Any, Literal, Self, TypeVar, overload
 
 from holdfast.client.face import DEFAULT_GRACE, Face
 from holdfast.core.codec import OnUnknown
+from holdfast.core.contracts import Contract
 from holdfast.core.diff import Diff
 from holdfast.model import Checkpoint, CheckpointInfo, Framework
 from holdfast.stores.base import Collected, SessionInfo, Stats
-from holdfast.verbs import bundle, read, save, upkeep
+from holdfast.verbs import bundle, handoff, read, save, upkeep
+from holdfast.verbs import events as happenings
 from holdfast.verbs import plan as plans
 from holdfast.verbs.bundle import Exported, Imported
+from holdfast.verbs.events import Event
+from holdfast.verbs.handoff import DEFAULT_LEASE, Offer
 from holdfast.verbs.lineage import Tree
-from holdfast.verbs.plan import Ask, Do, Plan
+from holdfast.verbs.plan import Ask, Plan, Rest, Step
 from holdfast.verbs.prune import Keep, Pruned
 from holdfast.verbs.upkeep import Progress, Verified
 
@@ -50,9 +55,11 @@ class SyncClient(Face):
         finally:
             plan.close()
 
-    def _answer(self, ask: Ask | Do) -> Any:
+    def _answer(self, ask: Step) -> Any:
         if isinstance(ask, Ask):
             return getattr(self._store, ask.method)(*ask.args)
+        if isinstance(ask, Rest):
+            return sleep(ask.seconds)
         return ask.function()
 
     def save(
@@ -68,6 +75,7 @@ class SyncClient(Face):
         ttl_seconds: float | None = None,
         *,
         append_only: Collection[str] = (),
+        events: bool = False,
         **metadata: Any,
     ) -> str:
         """Keep a state as a new checkpoint and return its id.
@@ -89,6 +97,7 @@ class SyncClient(Face):
                 step_name,
                 ttl_seconds,
                 append_only,
+                events,
                 metadata,
             )
         )
@@ -197,9 +206,107 @@ class SyncClient(Face):
             save.fork(self._engine, checkpoint_id, session_id, execution_state, context)
         )
 
-    def handoff(self, checkpoint_id: str, target_agent_id: str, contract: str | None = None) -> str:
-        """Offer a checkpoint to another agent; returns the id it restores."""
-        return self._run(save.handoff(self._engine, checkpoint_id, target_agent_id, contract))
+    def handoff(
+        self,
+        checkpoint_id: str,
+        target_agent_id: str,
+        contract: Contract | None = None,
+        ttl_seconds: float | None = None,
+        *,
+        events: bool = True,
+    ) -> str:
+        """Offer a checkpoint to another agent, and announce it; returns the id of the offer.
+
+        The contract is a pydantic model, a dataclass or a JSON Schema that the state has to fit
+        (ContractError names where it does not), or a name that is only recorded. An offer with a
+        ``ttl_seconds`` is gone when that is over.
+        """
+        return self._run(
+            handoff.handoff(
+                self._engine, checkpoint_id, target_agent_id, contract, ttl_seconds, events
+            )
+        )
+
+    def inbox(self, agent_id: str, *, every: bool = False) -> list[Offer]:
+        """The open offers to an agent, the oldest first; with ``every`` all there are."""
+        return self._run(handoff.inbox(self._engine, agent_id, every))
+
+    def offer(self, checkpoint_id: str) -> Offer:
+        """An offer, and what became of it so far."""
+        return self._run(handoff.offer(self._engine, checkpoint_id))
+
+    def accept(
+        self,
+        checkpoint_id: str,
+        contract: Contract | None = None,
+        *,
+        session_id: str | None = None,
+        worker: str | None = None,
+        lease_seconds: float = DEFAULT_LEASE,
+    ) -> Checkpoint:
+        """Claim an offer, and go on from it in a session of the receiving agent.
+
+        Of several workers one wins; the others get a HandoffError. Saving in that session renews
+        the claim. If it is neither renewed nor settled, the offer returns to the inbox when the
+        lease ends, and who accepts it next goes on from what was saved last.
+        """
+        return self._run(
+            handoff.accept(self._engine, checkpoint_id, contract, session_id, worker, lease_seconds)
+        )
+
+    def take(
+        self,
+        agent_id: str,
+        contract: Contract | None = None,
+        *,
+        worker: str | None = None,
+        lease_seconds: float = DEFAULT_LEASE,
+        timeout: float | None = None,
+    ) -> Checkpoint | None:
+        """Accept the oldest open offer to an agent, waiting for one; None after ``timeout``."""
+        return self._run(
+            handoff.take(self._engine, agent_id, contract, worker, lease_seconds, timeout)
+        )
+
+    def renew(self, checkpoint_id: str, lease_seconds: float | None = None) -> Offer:
+        """Hold on to an offer for another lease; a HandoffError if it was lost to another."""
+        return self._run(handoff.renew(self._engine, checkpoint_id, lease_seconds))
+
+    def complete(self, checkpoint_id: str, reason: str | None = None) -> Offer:
+        """Say that the work on an offer is done; only who holds it can, and only once."""
+        return self._run(handoff.settle(self._engine, checkpoint_id, "completed", reason))
+
+    def reject(self, checkpoint_id: str, reason: str | None = None) -> Offer:
+        """Turn an offer down for good, and say why."""
+        return self._run(handoff.settle(self._engine, checkpoint_id, "rejected", reason))
+
+    def publish(
+        self,
+        channel: str,
+        checkpoint_id: str | None = None,
+        *,
+        ttl_seconds: float | None = None,
+        **data: Any,
+    ) -> None:
+        """Announce something on a channel; it is durable when this returns."""
+        self._run(happenings.publish(self._engine, channel, checkpoint_id, data, ttl_seconds))
+
+    def subscribe(
+        self, channel: str, after: str | Event | None = None, *, timeout: float | None = None
+    ) -> Iterator[Event]:
+        """The events of a channel in order: all that are kept, then new ones as they come.
+
+        ``after`` the cursor of the last event you have dealt with, each comes at least once, also
+        over restarts. Ends when ``timeout`` seconds pass without one.
+        """
+        happenings.scope(channel)
+        return self._follow(channel, happenings.place(after), timeout)
+
+    def _follow(self, channel: str, at: int, timeout: float | None) -> Iterator[Event]:
+        while self._run(happenings.wait(self._engine, channel, at, timeout)):
+            for event in self._run(happenings.read(self._engine, channel, at)):
+                at = int(event.cursor)
+                yield event
 
     def expire(self, checkpoint_id: str) -> bool:
         """Remove a checkpoint now; False if there is none."""

@@ -16,11 +16,14 @@ import ormsgpack
 
 from holdfast.core import basics, objects
 from holdfast.core.depth import Descent
-from holdfast.core.kinds import Kind, Unkeepable, add, by_code, exactly, kind_of
-from holdfast.core.raw import Raw
+from holdfast.core.format import ID_BYTES
+from holdfast.core.kinds import REGISTERED, Kind, Unkeepable, add, by_code, exactly, kind_of
+from holdfast.core.raw import Link, Raw
 from holdfast.errors import CheckpointIntegrityError, SerializationError, UnknownTypeError
 
 OnUnknown = Literal["raise", "raw"]
+Trusts = Callable[[str], bool]
+"""Says of a class, as ``module:qualified.name``, whether its values may be revived."""
 
 MAX_NESTING = 100
 """Objects within objects; lists and dicts alone may nest 250 deep."""
@@ -29,6 +32,7 @@ _QUICK_NESTING = 16
 """Objects within objects that are packed without looking at the depth of all that is in them."""
 
 PICKLE = 60
+LINK = 61
 
 _PACK = (
     ormsgpack.OPT_PASSTHROUGH_TUPLE
@@ -177,15 +181,17 @@ def _stable_pickle(value: Any) -> bytes:
 class Unpacker:
     """Revives values under the safety rules; ``extra`` adds extension codes (chunks)."""
 
-    __slots__ = ("_descent", "_error", "allow_pickle", "extra", "on_unknown")
+    __slots__ = ("_descent", "_error", "allow_pickle", "extra", "on_unknown", "trusts")
 
     def __init__(
         self,
         on_unknown: OnUnknown = "raise",
         allow_pickle: bool = False,
         extra: Callable[[int, bytes], Any] | None = None,
+        trusts: Trusts | None = None,
     ) -> None:
         self.on_unknown = on_unknown
+        self.trusts = trusts
         self.allow_pickle = allow_pickle
         self.extra = extra
         self._descent = Descent()
@@ -227,6 +233,8 @@ class Unpacker:
 
     def _checked(self, kind: Kind, plain: Any) -> Any:
         try:
+            if self.trusts is not None and kind.code in NAMED_KINDS and not self.trusts(plain[0]):
+                return Raw(kind.code, plain)
             return kind.revive(plain, self)
         except (CheckpointIntegrityError, SerializationError, MemoryError):
             raise
@@ -247,9 +255,33 @@ def _revive_pickle(plain: bytes, reader: Any) -> Any:
         raise SerializationError("$", f"a pickled value cannot be loaded ({error!r})") from error
 
 
+def _reduce_link(link: Link) -> bytes:
+    return link.name + b"\x00" if link.is_leaf else link.name
+
+
+def _revive_link(plain: bytes, reader: Any) -> Link:
+    return link_of(plain)
+
+
+def link_of(plain: bytes) -> Link:
+    """The link that these bytes of a chunk stand for."""
+    name, mark = plain[:ID_BYTES], plain[ID_BYTES:]
+    if len(name) != ID_BYTES or mark not in (b"", b"\x00"):
+        raise ValueError(f"a link of {len(plain)} bytes")
+    return Link(name, bool(mark))
+
+
 add(Kind(PICKLE, "pickle", lambda value: value, _revive_pickle))
-BYTES_KINDS = frozenset({basics.BIG_INT, basics.SURROGATES, PICKLE})
+add(Kind(LINK, "link", _reduce_link, _revive_link), Link)
+BYTES_KINDS = frozenset({basics.BIG_INT, basics.SURROGATES, PICKLE, LINK})
 """Kinds whose plain data is the extension's bytes as they are."""
+NAMED_KINDS = frozenset(
+    {
+        *(objects.OBJECT, objects.ENUM, objects.NAMED_TUPLE, objects.EXCEPTION, objects.SUBCLASS),
+        *(objects.CLASS, objects.PYDANTIC, objects.PYDANTIC_V1, objects.STRUCT, REGISTERED),
+    }
+)
+"""Kinds whose plain data begins with the name of a class."""
 _UNORDERED = frozenset({basics.SET, basics.FROZENSET, objects.SUBCLASS})
 
 

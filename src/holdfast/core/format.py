@@ -119,6 +119,12 @@ def compress(raw: bytes) -> bytes:
     return _PLAIN + raw
 
 
+def uncompressed(raw: bytes) -> bytes:
+    """The stored form of a chunk that is to stay readable."""
+    check_size(raw)
+    return _PLAIN + raw
+
+
 def decompress(stored: bytes) -> bytes:
     """The bytes of a stored chunk, its size checked before any is made."""
     method, data = stored[:1], memoryview(stored)[1:]

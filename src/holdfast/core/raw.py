@@ -1,14 +1,46 @@
-"""The stand-in for a value whose class is not available, asked for with ``on_unknown="raw"``."""
+"""Stand-ins: for what is kept elsewhere, what others have written, and whose class is not there."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 
-class Raw(dict[str, Any]):
-    """The fields of a value whose class is unknown here; saved again, it is the original value.
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """A value as another serializer wrote it: that serializer's tag, and its bytes.
 
-    A value without named fields (a named tuple, an enum member) is under the key ``"value"``.
+    A LangGraph saver with an encrypted serializer keeps channel values so.
+    """
+
+    tag: str
+    data: bytes
+
+    def __repr__(self) -> str:
+        return f"<sealed {self.tag}, {len(self.data)} bytes>"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Stands in a state for chunks that are kept with it but read only when they are asked for.
+
+    A checkpoint's workspace is one: restoring the state does not read the files.
+    """
+
+    name: bytes
+    """The chunk it leads to."""
+    is_leaf: bool = False
+    """Whether that chunk is mere bytes, and refers to no other."""
+
+    def __repr__(self) -> str:
+        return f"Link({self.name.hex()})"
+
+
+class Raw(dict[str, Any]):
+    """The fields of a value whose class is unknown here (``on_unknown="raw"``) or not trusted.
+
+    Saved again, it is the original value. A value without named fields (a named tuple, an enum
+    member) is under the key ``"value"``.
     """
 
     __slots__ = ("_code", "_named", "_rest", "type_name")

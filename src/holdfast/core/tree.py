@@ -8,7 +8,7 @@ from typing import Any
 
 import ormsgpack
 
-from holdfast.core.codec import BYTES_KINDS, OnUnknown, Unpacker
+from holdfast.core.codec import BYTES_KINDS, LINK, OnUnknown, Trusts, Unpacker, link_of
 from holdfast.core.depth import Descent
 from holdfast.core.format import (
     PAGED_BYTES,
@@ -64,8 +64,11 @@ def decode(
     on_unknown: OnUnknown = "raise",
     allow_pickle: bool = False,
     limits: Limits = DEFAULT_LIMITS,
+    trusts: Trusts | None = None,
 ) -> Any:
     """The value that a root chunk stands for, given all chunks it needs.
+
+    Values of a class that ``trusts`` does not name are given as Raw.
 
     >>> from holdfast.core.chunks import encode
     >>> from holdfast.core.tree import decode
@@ -74,7 +77,7 @@ def decode(
     [1, (2, 3)]
     """
     try:
-        return _Decoder(chunks, on_unknown, allow_pickle, limits).value(root)
+        return _Decoder(chunks, on_unknown, allow_pickle, limits, trusts).value(root)
     except UnknownTypeError as error:
         # The hooks see no path; look for the value in the raw form, where it can be found.
         raw = _Decoder(chunks, "raw", allow_pickle, limits).value(root)
@@ -85,10 +88,15 @@ def decode(
 
 class _Decoder:
     def __init__(
-        self, chunks: Chunks, on_unknown: OnUnknown, allow_pickle: bool, limits: Limits
+        self,
+        chunks: Chunks,
+        on_unknown: OnUnknown,
+        allow_pickle: bool,
+        limits: Limits,
+        trusts: Trusts | None = None,
     ) -> None:
         self.chunks = _Budget(chunks, limits)
-        self.unpacker = Unpacker(on_unknown, allow_pickle, self._extra)
+        self.unpacker = Unpacker(on_unknown, allow_pickle, self._extra, trusts)
 
     def value(self, name: bytes) -> Any:
         return self.unpacker.unpack(self.chunks[name])
@@ -129,8 +137,11 @@ class _Decoder:
                 yield self.chunks[name]
 
 
-def references(raw: bytes) -> list[tuple[bytes, bool]]:
-    """The chunks that a chunk refers to, each with whether it may itself refer to more."""
+def references(raw: bytes, links: bool = False) -> list[tuple[bytes, bool]]:
+    """The chunks that a chunk refers to, each with whether it may itself refer to more.
+
+    What a Link leads to is not needed to read the value, and is told only where it is asked for.
+    """
     found: list[tuple[bytes, bool]] = []
     descent = Descent()
 
@@ -139,6 +150,10 @@ def references(raw: bytes) -> list[tuple[bytes, bool]]:
             found.append((data, code == REF_NODE))
         elif code in _PAGED:
             found.extend(index_references(data))
+        elif code == LINK:
+            if links:
+                link = link_of(data)
+                found.append((link.name, not link.is_leaf))
         elif code in by_code and code not in BYTES_KINDS:
             descent.down(data)
             ormsgpack.unpackb(data, ext_hook=collect)

@@ -1,22 +1,69 @@
 """What every store does, and the words it is asked in.
 
-A store moves bytes: it keeps records (CheckpointInfo) and chunks (named, compressed, opaque), and
-never looks inside a state. Eleven methods; ``holdfast.testing`` has the suite that proves them.
+A store moves bytes: it keeps records (CheckpointInfo), chunks (named, compressed, opaque) and notes
+(small, ordered, attached to a checkpoint or a name), and never looks inside a state. Twelve
+methods; ``holdfast.testing`` has the suite that proves them.
 """
 
 from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Self
 
-from holdfast.core.format import checked, decompress
+from holdfast.core.codec import pack
+from holdfast.core.format import checked, chunk_id, decompress
 from holdfast.core.tree import references
 from holdfast.errors import CheckpointIntegrityError, InvalidArgumentError
-from holdfast.model import CheckpointInfo
+from holdfast.model import CheckpointInfo, microseconds
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What was written down about a checkpoint after it was made, or about a name; never changed.
+
+    A write of a LangGraph task that finished before its step did is one, and so is an event.
+    """
+
+    scope: str
+    """The id of the checkpoint it belongs to and is removed with, or a name that begins with /."""
+    key: str
+    """Its own name, there once in a scope."""
+    body: bytes
+    """The root chunk of its value, compressed; what it refers to is kept as chunks."""
+    checksum: bytes
+    expires_at: datetime | None = None
+    seq: int = 0
+    """Given by the store, greater than that of every earlier note of the scope.
+
+    Microseconds since 1970 when it was written, times 1024, and then counting up.
+    """
+
+    @classmethod
+    def of(cls, scope: str, key: str, body: bytes, expires_at: datetime | None = None) -> Note:
+        """A note with the checksum that fits."""
+        return cls(scope, key, body, note_checksum(scope, key, body, expires_at), expires_at)
+
+    def is_intact(self) -> bool:
+        """Whether it is as it was when it was written."""
+        return self.checksum == note_checksum(self.scope, self.key, self.body, self.expires_at)
+
+    def is_expired(self, now: datetime) -> bool:
+        """Whether its time has passed."""
+        return self.expires_at is not None and now >= self.expires_at
+
+
+def note_checksum(scope: str, key: str, body: bytes, expires_at: datetime | None) -> bytes:
+    """SHA-256 over a note, cut to the length of chunk names."""
+    until = None if expires_at is None else microseconds(expires_at)
+    return chunk_id(pack([scope, key, body, until]))
+
+
+NOTE_TIES = 1024
+"""The places that a microsecond has in ``Note.seq``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +76,16 @@ class Commit:
     """The checkpoint whose chunks were left out because the store has them."""
     needs_parent: bool = True
     """Whether a parent that is not in the store is an error."""
+    notes: tuple[Note, ...] = ()
+    """To be kept together with the record; the checkpoint a note belongs to may come later."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotesOnly:
+    """Notes to be kept without a record, with the chunks they need."""
+
+    notes: tuple[Note, ...]
+    chunks: Mapping[bytes, bytes]
 
 
 class Pending:
@@ -36,7 +93,9 @@ class Pending:
 
     __slots__ = ("commit", "done", "error", "on_settled")
 
-    def __init__(self, commit: Commit, on_settled: Callable[[Pending], None] | None = None) -> None:
+    def __init__(
+        self, commit: Commit | NotesOnly, on_settled: Callable[[Pending], None] | None = None
+    ) -> None:
         self.commit = commit
         self.done = False
         self.error: Exception | None = None
@@ -58,6 +117,18 @@ class MissingParent(Exception):
     """The parent of a commit is not in the store."""
 
 
+class NoteExists(Exception):
+    """A note of a commit has a key that its scope has already."""
+
+    def __init__(self, note: Note) -> None:
+        super().__init__(f"{note.scope} has a note {note.key!r} already")
+        self.note = note
+
+
+Refused = (MissingBase, MissingParent, NoteExists)
+"""Why a commit may be refused other than by an error: the caller knows what to do."""
+
+
 @dataclass(frozen=True, slots=True)
 class Record:
     """A record as loaded: all chunks it needs, unpacked; those damaged or lost are missing."""
@@ -73,6 +144,8 @@ class Query:
     ids: Collection[str] | None = None
     agent_id: str | None = None
     session_id: str | None = None
+    session_prefix: str | None = None
+    """Only sessions whose names begin so."""
     parent_id: str | None = None
     handoff_target: str | None = None
     tags: Mapping[str, Any] = field(default_factory=dict)
@@ -89,6 +162,7 @@ class Query:
             (self.ids is None or info.checkpoint_id in self.ids)
             and (self.agent_id is None or info.agent_id == self.agent_id)
             and (self.session_id is None or info.session_id == self.session_id)
+            and (self.session_prefix is None or info.session_id.startswith(self.session_prefix))
             and (self.parent_id is None or info.parent_id == self.parent_id)
             and (self.handoff_target is None or info.handoff_target == self.handoff_target)
             and (self.since is None or info.created_at >= self.since)
@@ -154,6 +228,10 @@ class Store(ABC):
     """Whether it has a queue of commits (``submit``, ``flush``) that others may join."""
     blocks = True
     """Whether its methods wait for a disk or a lock, so that an event loop must not call them."""
+    waits = False
+    """Whether it has a ``wait`` that others' writes end; else it is asked again and again."""
+    speaks_async = False
+    """Whether it can be asked on an event loop itself, through ``answer``."""
 
     @property
     @abstractmethod
@@ -161,10 +239,10 @@ class Store(ABC):
         """What it is and where, for messages; never with a password."""
 
     @abstractmethod
-    def commit(self, commit: Commit) -> None:
-        """Keep a record and its chunks, all or nothing, durably.
+    def commit(self, commit: Commit | NotesOnly) -> None:
+        """Keep a record, its chunks and notes, all or nothing, durably.
 
-        Raises CheckpointConflictError for an id it has, MissingBase, MissingParent.
+        Raises CheckpointConflictError for an id it has; MissingBase, MissingParent, NoteExists.
         """
 
     @abstractmethod
@@ -177,6 +255,15 @@ class Store(ABC):
     @abstractmethod
     def fetch(self, names: Collection[bytes]) -> dict[bytes, bytes]:
         """Those of the chunks that it has, as they were committed."""
+
+    @abstractmethod
+    def notes(
+        self, scopes: Collection[str] | None, after: int = 0, limit: int | None = None
+    ) -> list[Note]:
+        """Notes of these scopes (of all for None) past that place, by ``seq``; no expired ones.
+
+        A damaged one is given in its place too, with a checksum that does not fit it.
+        """
 
     @abstractmethod
     def match(self, prefix: str, limit: int, after: str = "") -> list[str]:
@@ -192,11 +279,14 @@ class Store(ABC):
 
     @abstractmethod
     def delete(self, checkpoint_ids: Collection[str]) -> int:
-        """Remove records; returns how many there were. Their chunks wait for ``collect``."""
+        """Remove records and all notes of these scopes; returns how many records there were.
+
+        Their chunks wait for ``collect``.
+        """
 
     @abstractmethod
     def sweep(self, now: datetime) -> int:
-        """Remove expired records; returns how many there were."""
+        """Remove expired records with their notes, and expired notes; returns how many records."""
 
     @abstractmethod
     def collect(self, live: Collection[bytes], before: datetime, dry_run: bool) -> Collected:
@@ -209,6 +299,22 @@ class Store(ABC):
     @abstractmethod
     def close(self) -> None:
         """Release everything; a second call does nothing."""
+
+    def tick(self) -> Any:
+        """Something cheap that differs once anybody has written since; None if it cannot tell."""
+        return None
+
+    def wait(self, scope: str, after: int, timeout: float) -> None:
+        """Return when the scope may have a note past that place, or the time is over."""
+        raise NotImplementedError
+
+    async def answer(self, method: str, args: tuple[Any, ...]) -> Any:
+        """What that method returns, without blocking the running loop, if ``speaks_async``."""
+        raise NotImplementedError
+
+    async def aclose(self) -> None:
+        """Close what ``answer`` opened on the running loop, and then all the rest."""
+        self.close()
 
     def __enter__(self) -> Self:
         return self
@@ -230,15 +336,33 @@ Fetch = Callable[[Collection[bytes]], Mapping[bytes, bytes]]
 
 def gather(root: bytes, fetch: Fetch, verify: bool = True) -> dict[bytes, bytes]:
     """All chunks that a root needs, unpacked and checked, in as many fetches as it has levels."""
+    walk = unfold({root: True}, {}, verify)
+    try:
+        wanted = next(walk)
+        while True:
+            wanted = walk.send(fetch(wanted))
+    except StopIteration as end:
+        return end.value  # type: ignore[no-any-return]
+
+
+def unfold(
+    level: Mapping[bytes, bool], at_hand: Mapping[bytes, bytes], verify: bool = True
+) -> Generator[Collection[bytes], Mapping[bytes, bytes], dict[bytes, bytes]]:
+    """All chunks that some need, given which of them may refer to more.
+
+    Yields the names of those that are not at hand and is sent them as they are stored.
+    """
     found: dict[bytes, bytes] = {}
-    level: dict[bytes, bool] = {root: True}
     while level:
-        stored = fetch(level)
+        wanted = [name for name in level if name not in at_hand]
+        stored = (yield wanted) if wanted else {}
         following: dict[bytes, bool] = {}
         for name, may_refer in level.items():
-            if name not in stored:
-                raise CheckpointIntegrityError(None, f"chunk {name.hex()} is missing")
-            raw = checked(name, stored[name]) if verify else decompress(stored[name])
+            raw = at_hand.get(name)
+            if raw is None:
+                if name not in stored:
+                    raise CheckpointIntegrityError(None, f"chunk {name.hex()} is missing")
+                raw = checked(name, stored[name]) if verify else decompress(stored[name])
             found[name] = raw
             if may_refer:
                 following.update(references(raw))

@@ -8,7 +8,7 @@ from collections import deque
 from contextlib import suppress
 from typing import Protocol
 
-from holdfast.stores.base import Commit, Pending
+from holdfast.stores.base import Commit, NotesOnly, Pending
 
 
 class Queue(Protocol):
@@ -33,7 +33,7 @@ class Committer:
         self._thread = threading.Thread(target=self._run, name="holdfast-commit", daemon=True)
         self._thread.start()
 
-    async def commit(self, commit: Commit) -> None:
+    async def commit(self, commit: Commit | NotesOnly) -> None:
         """Return when the commit is durable; raise what it raised."""
         future: asyncio.Future[None] = self._loop.create_future()
         self._store.submit(Pending(commit, lambda pending: self._on_settled(pending, future)))
@@ -73,8 +73,12 @@ class Committer:
             if self._closing:
                 return
 
-    def close(self) -> None:
-        """Commit what is queued and stop."""
+    def stop(self) -> None:
+        """Commit what is queued and end, in its own time."""
         self._closing = True
         self._work.set()
+
+    def close(self) -> None:
+        """Commit what is queued and end; returns when it has."""
+        self.stop()
         self._thread.join()

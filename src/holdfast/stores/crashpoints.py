@@ -15,6 +15,14 @@ from collections.abc import Callable
 
 POINTS: dict[str, tuple[str, ...]] = {
     "file": ("file:begun", "file:written", "file:synced", "file:linked", "file:committed"),
+    "postgres": ("postgres:begun", "postgres:committed"),
+    "redis": ("redis:begun", "redis:committed"),
+    "redis+cluster": (
+        "redis:begun",
+        "redis:entered",
+        "redis:chunks_written",
+        "redis:committed",
+    ),
     "sqlite": (
         "sqlite:begun",
         "sqlite:record_written",

@@ -29,6 +29,8 @@ from holdfast.stores.base import (
     Commit,
     MissingBase,
     MissingParent,
+    Note,
+    NotesOnly,
     Query,
     Record,
     SessionInfo,
@@ -37,8 +39,10 @@ from holdfast.stores.base import (
     checked_path,
     sort_newest_first,
 )
+from holdfast.stores.crashpoints import reach
 from holdfast.stores.file_document import Head, compose, read_chunks, read_head
 from holdfast.stores.file_folders import BINARY, JSON, Folders, open_document
+from holdfast.stores.file_notes import Notes
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NOT_ALLOWED = (errno.EROFS, errno.EACCES, errno.EPERM)
@@ -49,6 +53,7 @@ class FileStore(Store):
 
     Documents are made whole and durable before they get their name, and never change. With
     ``fmt="pickle"`` they are binary and end in ``.pkl``; only their first line is readable.
+    Notes are documents of their own, in ``<directory>/.notes``.
     """
 
     shares_chunks = False
@@ -67,27 +72,53 @@ class FileStore(Store):
         self._closed = False
         with self._errors(writing=True):
             self._folders = Folders(self._root)
+            self._notes = Notes(self._folders)
             self._check()
 
     @property
     def name(self) -> str:
         return f"the file store {self._root}"
 
-    def commit(self, commit: Commit) -> None:
-        info, folders = commit.info, self._folders
+    def commit(self, commit: Commit | NotesOnly) -> None:
         with self._working(writing=True):
-            suffix = JSON if self._as_json else BINARY
-            path = folders.path(info.agent_id, info.session_id, info.checkpoint_id, suffix)
-            folder = os.path.dirname(path)
-            if folders.find(info.checkpoint_id, folder) is not None:
-                raise CheckpointConflictError(info.checkpoint_id)
-            if commit.base is not None:
-                raise MissingBase  # a document holds all chunks it needs
-            if commit.needs_parent and info.parent_id and not folders.find(info.parent_id, folder):
-                raise MissingParent
-            with _naming(info.checkpoint_id):
-                document = compose(commit, self._as_json)
-            folders.publish(info.checkpoint_id, path, document)
+            if not commit.notes:
+                if isinstance(commit, Commit):
+                    self._folders.publish(*self._composed(commit))
+                return
+            with self._notes.changing():
+                if isinstance(commit, Commit):
+                    self._publish_with_notes(commit)
+                else:
+                    self._notes.add(commit.notes).keep()
+                    reach("file:committed")
+
+    def _publish_with_notes(self, commit: Commit) -> None:
+        composed = self._composed(commit)
+        promise = self._notes.add(commit.notes, commit.info)
+        try:
+            self._folders.publish(*composed)
+        except CheckpointConflictError:
+            promise.take_back()
+            raise
+        except BaseException:  # an interrupt may come when the record is there already
+            promise.settle()
+            raise
+        promise.keep()
+
+    def _composed(self, commit: Commit) -> tuple[str, str, bytes]:
+        """The id, path and document of a record, if it may be kept."""
+        info, folders = commit.info, self._folders
+        suffix = JSON if self._as_json else BINARY
+        path = folders.path(info.agent_id, info.session_id, info.checkpoint_id, suffix)
+        folder = os.path.dirname(path)
+        if folders.find(info.checkpoint_id, folder) is not None:
+            raise CheckpointConflictError(info.checkpoint_id)
+        if commit.base is not None:
+            raise MissingBase  # a document holds all chunks it needs
+        if commit.needs_parent and info.parent_id and not folders.find(info.parent_id, folder):
+            raise MissingParent
+        with _naming(info.checkpoint_id):
+            return info.checkpoint_id, path, compose(commit, self._as_json)
 
     def load(self, checkpoint_id: str, verify: bool = True) -> Record | None:
         with self._working(), _naming(checkpoint_id):
@@ -140,6 +171,12 @@ class FileStore(Store):
         with self._working():
             return {}  # no chunk is kept apart from its document
 
+    def notes(
+        self, scopes: Collection[str] | None, after: int = 0, limit: int | None = None
+    ) -> list[Note]:
+        with self._working():
+            return self._notes.find(scopes, after, limit, datetime.now(UTC))
+
     def match(self, prefix: str, limit: int, after: str = "") -> list[str]:
         with self._working():
             documents = self._folders.documents()
@@ -178,8 +215,21 @@ class FileStore(Store):
         return [SessionInfo(*key, infos[0], len(infos)) for key, infos in sessions.items()]
 
     def delete(self, checkpoint_ids: Collection[str]) -> int:
-        with self._working(writing=True):
-            return sum([self._folders.remove(i) for i in checkpoint_ids])
+        with self._working(writing=True), self._changing_notes():
+            # Records first: notes without one are no harm, and gc removes them.
+            removed = sum([self._folders.remove(i) for i in checkpoint_ids])
+            self._notes.remove(checkpoint_ids)
+            return removed
+
+    @contextmanager
+    def _changing_notes(self) -> Iterator[None]:
+        """So that no record is removed which notes half written wait for."""
+        if not self._notes.any():
+            yield
+            return
+        with self._notes.changing():
+            self._notes.sync()  # else a promise kept long ago may come back when the record is gone
+            yield
 
     def sweep(self, now: datetime) -> int:
         expired = []
@@ -192,6 +242,8 @@ class FileStore(Store):
                 if read is not None and read[0].is_expired(now):
                     expired.append(checkpoint_id)
             self._folders.tidy()
+            with self._changing_notes():
+                self._notes.sweep(now)
         return self.delete(expired)
 
     def collect(self, live: Collection[bytes], before: datetime, dry_run: bool) -> Collected:

@@ -34,12 +34,12 @@ class Folders:
 
     def folder(self, agent_id: str, session_id: str) -> str:
         """The directory of a session."""
-        return os.path.join(self.root, _quoted(agent_id), _quoted(session_id))
+        return os.path.join(self.root, quoted(agent_id), quoted(session_id))
 
     def path(self, agent_id: str, session_id: str, checkpoint_id: str, suffix: str) -> str:
         """The place of a document."""
-        stem = _quoted(checkpoint_id)
-        if _is_hashed(stem):
+        stem = quoted(checkpoint_id)
+        if is_hashed(stem):
             raise InvalidArgumentError(f"an id of {len(checkpoint_id)} characters names no file")
         return os.path.join(self.folder(agent_id, session_id), stem + suffix)
 
@@ -48,26 +48,26 @@ class Folders:
     ) -> Iterator[tuple[str, str]]:
         """The checkpoint id and path of every document, as its name has it."""
         for folder in self._folders(agent_id, session_id):
-            for entry in _entries(folder):
+            for entry in entries(folder):
                 stem, suffix = os.path.splitext(entry.name)
                 if suffix in (JSON, BINARY) and not entry.name.startswith("."):
-                    yield unquote(stem, errors="surrogatepass"), entry.path
+                    yield unquoted(stem), entry.path
 
     def _folders(self, agent_id: str | None = None, session_id: str | None = None) -> Iterator[str]:
         if agent_id is None:
-            agents = _directories(self.root)
+            agents = directories(self.root)
         else:
-            agents = [os.path.join(self.root, _quoted(agent_id))]
+            agents = [os.path.join(self.root, quoted(agent_id))]
         for agent in agents:
             if session_id is None:
-                yield from _directories(agent)
+                yield from directories(agent)
             else:
-                yield os.path.join(agent, _quoted(session_id))
+                yield os.path.join(agent, quoted(session_id))
 
     def find(self, checkpoint_id: str, likely: str | None = None) -> str | None:
         """The path of a checkpoint's document, looked for first where it may well be."""
-        stem = _quoted(checkpoint_id)
-        if _is_hashed(stem):
+        stem = quoted(checkpoint_id)
+        if is_hashed(stem):
             return None
         first = [f for f in (self._hints.get(checkpoint_id), likely) if f is not None]
         for folder in chain(first, self._folders()):
@@ -86,20 +86,38 @@ class Folders:
         try:
             self._write(checkpoint_id, path, document)
             try:
-                # The upper two as well: whoever made them may not have flushed them yet.
-                for directory in (folder, os.path.dirname(folder), self.root):
-                    _sync(directory)
+                self.sync_up(folder)
             except OSError:
-                _unlink(path)
+                unlink(path)
                 raise
         except BaseException:
-            _remove_if_empty(folder)
+            remove_if_empty(folder)
             raise
         reach("file:committed")
+
+    def sync_up(self, folder: str) -> None:
+        """Make durable what a session's directory holds, and that it is there."""
+        # The upper two as well: whoever made them may not have flushed them yet.
+        for directory in (folder, os.path.dirname(folder), self.root):
+            sync(directory)
 
     def _write(self, checkpoint_id: str, path: str, document: bytes) -> None:
         """Write a document beside its place and then give it its name."""
         folder = os.path.dirname(path)
+        with self.drafted(folder, document) as draft:
+            # The lock is for the same id in another session, which the link alone would not see.
+            with locked(os.path.join(self.root, ".lock")):
+                if self.find(checkpoint_id, folder) is not None:
+                    raise CheckpointConflictError(checkpoint_id)
+                try:
+                    os.link(draft, path)
+                except FileExistsError:
+                    raise CheckpointConflictError(checkpoint_id) from None
+            reach("file:linked")
+
+    @contextmanager
+    def drafted(self, folder: str, document: bytes) -> Iterator[str]:
+        """A document that is whole and durable but has no name yet; removed at the end."""
         temporary, fd = self._temporary(folder)
         try:
             reach("file:begun")
@@ -109,17 +127,9 @@ class Folders:
             reach("file:written")
             os.fsync(fd)
             reach("file:synced")
-            # The lock is for the same id in another session, which the link alone would not see.
-            with self._exclusively():
-                if self.find(checkpoint_id, folder) is not None:
-                    raise CheckpointConflictError(checkpoint_id)
-                try:
-                    os.link(temporary, path)
-                except FileExistsError:
-                    raise CheckpointConflictError(checkpoint_id) from None
-            reach("file:linked")
+            yield temporary
         finally:
-            _unlink(temporary)
+            unlink(temporary)
             os.close(fd)
 
     def _temporary(self, folder: str) -> tuple[str, int]:
@@ -143,55 +153,80 @@ class Folders:
             os.close(fd)  # tidied away before it was locked
         raise FileNotFoundError(errno.ENOENT, "the directory cannot be made", folder)
 
-    @contextmanager
-    def _exclusively(self) -> Iterator[None]:
-        fd = os.open(os.path.join(self.root, ".lock"), os.O_RDONLY | os.O_CREAT, 0o666)
-        locked = _lock(fd)
-        try:
-            yield
-        finally:
-            if locked:  # closing is not enough where a child was forked meanwhile
-                fcntl.flock(fd, fcntl.LOCK_UN)
-            os.close(fd)
-
     def remove(self, checkpoint_id: str) -> bool:
         """Remove a document; whether it was there."""
         path = self.find(checkpoint_id)
-        if path is None or not _unlink(path):
+        if path is None or not unlink(path):
             return False
         folder = os.path.dirname(path)
         try:
-            _sync(folder)
+            sync(folder)
         except FileNotFoundError:  # another process found it empty and removed it
             pass
-        _remove_if_empty(folder)
+        remove_if_empty(folder)
         return True
 
     def tidy(self) -> None:
         """Remove what writers left behind when they died, and empty directories."""
         for folder in self._folders():
-            for entry in _entries(folder):
-                if entry.name.startswith(_TEMPORARY):
-                    _remove_if_unlocked(entry.path)
-            _remove_if_empty(folder)
+            tidy_folder(folder)
 
 
-def _quoted(name: str) -> str:
+@contextmanager
+def locked(path: str, shared: bool = False) -> Iterator[None]:
+    """Hold the lock of a file, alone, or with others where all only read."""
+    if shared and not _exists(path):  # nobody writes where it was never made
+        yield
+        return
+    fd = os.open(path, os.O_RDONLY | (0 if shared else os.O_CREAT), 0o666)
+    locked = _lock(fd, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        if locked:  # closing is not enough where a child was forked meanwhile
+            fcntl.flock(fd, fcntl.LOCK_UN)
+        os.close(fd)
+
+
+def tidy_folder(folder: str) -> None:
+    """Remove what writers to a directory left behind when they died, and itself if it is empty."""
+    remove_drafts(folder)
+    remove_if_empty(folder)
+
+
+def remove_drafts(folder: str) -> None:
+    """Remove documents that got no name because their writer died."""
+    for entry in entries(folder):
+        if entry.name.startswith(_TEMPORARY):
+            _remove_if_unlocked(entry.path)
+
+
+def quoted(name: str) -> str:
     """A name as one part of a path, to be read by people: reversible, or cut and hashed if long."""
-    quoted = quote(name, safe=" @+=,", errors="surrogatepass").replace("~", "%7E")
-    if quoted.startswith("."):
-        quoted = "%2E" + quoted[1:]
-    if len(quoted) <= _LONGEST_NAME:
-        return quoted
+    part = quote(name, safe=" @+=,", errors="surrogatepass").replace("~", "%7E")
+    if part.startswith("."):
+        part = "%2E" + part[1:]
+    return part if len(part) <= _LONGEST_NAME else hashed(name, part)
+
+
+def hashed(name: str, part: str) -> str:
+    """The beginning of a name as a part of a path, made unique by its hash."""
     digest = sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
-    return f"{quoted[:80]}~{digest}"
+    return f"{part[:80]}~{digest}"
 
 
-def _is_hashed(quoted: str) -> bool:
-    return "~" in quoted
+def is_hashed(part: str) -> bool:
+    """Whether a part of a path does not tell the whole name."""
+    return "~" in part
 
 
-def _entries(folder: str) -> list[os.DirEntry[str]]:
+def unquoted(part: str) -> str:
+    """The name that a part of a path tells."""
+    return unquote(part, errors="surrogatepass")
+
+
+def entries(folder: str) -> list[os.DirEntry[str]]:
+    """What is in a directory; nothing if there is none."""
     try:
         with os.scandir(folder) as entries:
             return list(entries)
@@ -199,8 +234,9 @@ def _entries(folder: str) -> list[os.DirEntry[str]]:
         return []
 
 
-def _directories(path: str) -> list[str]:
-    return [e.path for e in _entries(path) if e.is_dir() and not e.name.startswith(".")]
+def directories(path: str) -> list[str]:
+    """The directories in a directory, those that begin with a dot left out."""
+    return [e.path for e in entries(path) if e.is_dir() and not e.name.startswith(".")]
 
 
 def open_document(path: str) -> BinaryIO:
@@ -226,10 +262,11 @@ def _make_directories(path: str) -> None:
         _make_directories(os.path.dirname(path))
         _make_directories(path)
         return
-    _sync(os.path.dirname(path))
+    sync(os.path.dirname(path))
 
 
-def _sync(directory: str) -> None:
+def sync(directory: str) -> None:
+    """Make durable which names a directory holds."""
     fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(fd)
@@ -240,7 +277,8 @@ def _sync(directory: str) -> None:
         os.close(fd)
 
 
-def _unlink(path: str) -> bool:
+def unlink(path: str) -> bool:
+    """Remove a file; whether it was there."""
     try:
         os.unlink(path)
     except FileNotFoundError:
@@ -248,7 +286,8 @@ def _unlink(path: str) -> bool:
     return True
 
 
-def _remove_if_empty(folder: str) -> None:
+def remove_if_empty(folder: str) -> None:
+    """Remove a directory, and the one above it, if nothing is left in them."""
     try:
         os.rmdir(folder)
         os.rmdir(os.path.dirname(folder))
@@ -256,10 +295,10 @@ def _remove_if_empty(folder: str) -> None:
         pass
 
 
-def _lock(fd: int, flags: int = 0) -> bool:
+def _lock(fd: int, how: int = fcntl.LOCK_EX) -> bool:
     """Lock a file for as long as it is open; False where it is taken or cannot be locked at all."""
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX | flags)
+        fcntl.flock(fd, how)
     except OSError:
         return False
     return True
@@ -271,7 +310,7 @@ def _remove_if_unlocked(path: str) -> None:
     except (FileNotFoundError, PermissionError):  # removed just now, or another user's
         return
     try:
-        if _lock(fd, fcntl.LOCK_NB):
-            _unlink(path)
+        if _lock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB):
+            unlink(path)
     finally:
         os.close(fd)

@@ -13,12 +13,16 @@ from holdfast.errors import (
     CheckpointIntegrityError,
     StoreClosedError,
 )
-from holdfast.model import CheckpointInfo
+from holdfast.model import CheckpointInfo, microseconds
 from holdfast.stores.base import (
+    NOTE_TIES,
     Collected,
     Commit,
     MissingBase,
     MissingParent,
+    Note,
+    NoteExists,
+    NotesOnly,
     Query,
     Record,
     SessionInfo,
@@ -39,6 +43,8 @@ class MemoryStore(Locked, Store):
         super().__init__()
         self._infos: dict[str, CheckpointInfo] = {}
         self._chunks: dict[bytes, tuple[bytes, datetime]] = {}
+        self._notes: dict[str, dict[str, Note]] = {}
+        self._last_seq = 0
         self._closed = False
 
     @property
@@ -50,19 +56,35 @@ class MemoryStore(Locked, Store):
             raise StoreClosedError(self.name)
         return self._lock
 
-    def commit(self, commit: Commit) -> None:
-        info = commit.info
+    def commit(self, commit: Commit | NotesOnly) -> None:
         with self._open():
-            if info.checkpoint_id in self._infos:
-                raise CheckpointConflictError(info.checkpoint_id)
-            if commit.base is not None and commit.base not in self._infos:
-                raise MissingBase
-            if commit.needs_parent and info.parent_id and info.parent_id not in self._infos:
-                raise MissingParent
+            if isinstance(commit, Commit):
+                self._check(commit)
+            self._check_keys(commit.notes)
             now = datetime.now(UTC)
             for name, stored in commit.chunks.items():
                 self._chunks[name] = (stored, now)
-            self._infos[info.checkpoint_id] = _copy(info)
+            for note in commit.notes:
+                self._last_seq = max(microseconds(now) * NOTE_TIES, self._last_seq + 1)
+                self._notes.setdefault(note.scope, {})[note.key] = replace(note, seq=self._last_seq)
+            if isinstance(commit, Commit):
+                self._infos[commit.info.checkpoint_id] = _copy(commit.info)
+
+    def _check(self, commit: Commit) -> None:
+        info = commit.info
+        if info.checkpoint_id in self._infos:
+            raise CheckpointConflictError(info.checkpoint_id)
+        if commit.base is not None and commit.base not in self._infos:
+            raise MissingBase
+        if commit.needs_parent and info.parent_id and info.parent_id not in self._infos:
+            raise MissingParent
+
+    def _check_keys(self, notes: Collection[Note]) -> None:
+        seen: set[tuple[str, str]] = set()
+        for note in notes:
+            if note.key in self._notes.get(note.scope, ()) or (note.scope, note.key) in seen:
+                raise NoteExists(note)
+            seen.add((note.scope, note.key))
 
     def load(self, checkpoint_id: str, verify: bool = True) -> Record | None:
         with self._open():
@@ -81,6 +103,20 @@ class MemoryStore(Locked, Store):
     def fetch(self, names: Collection[bytes]) -> dict[bytes, bytes]:
         with self._open():
             return self._stored(names)
+
+    def notes(
+        self, scopes: Collection[str] | None, after: int = 0, limit: int | None = None
+    ) -> list[Note]:
+        now = datetime.now(UTC)
+        with self._open():
+            wanted = self._notes if scopes is None else set(scopes)
+            found = [note for scope in wanted for note in self._notes.get(scope, {}).values()]
+        found = [note for note in found if note.seq > after and not note.is_expired(now)]
+        return sorted(found, key=lambda note: note.seq)[:limit]
+
+    def tick(self) -> int:
+        with self._open():
+            return self._last_seq
 
     def match(self, prefix: str, limit: int, after: str = "") -> list[str]:
         with self._open():
@@ -108,11 +144,18 @@ class MemoryStore(Locked, Store):
 
     def delete(self, checkpoint_ids: Collection[str]) -> int:
         with self._open():
+            for scope in checkpoint_ids:
+                self._notes.pop(scope, None)
             return sum(self._infos.pop(i, None) is not None for i in checkpoint_ids)
 
     def sweep(self, now: datetime) -> int:
         with self._open():
             expired = [i for i, info in self._infos.items() if info.is_expired(now)]
+            for scope, notes in list(self._notes.items()):
+                left = {key: note for key, note in notes.items() if not note.is_expired(now)}
+                self._notes[scope] = left
+                if not left:
+                    del self._notes[scope]
         return self.delete(expired)
 
     def collect(self, live: Collection[bytes], before: datetime, dry_run: bool) -> Collected:

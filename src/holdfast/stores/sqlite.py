@@ -6,10 +6,11 @@ import re
 import sqlite3
 import time
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import chain, islice
+from itertools import chain, count, islice
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +28,18 @@ from holdfast.model import CheckpointInfo, Framework, microseconds, moment
 from holdfast.stores import crashpoints
 from holdfast.stores import sqlite_schema as sql
 from holdfast.stores.base import (
+    NOTE_TIES,
     Collected,
     Commit,
     MissingBase,
     MissingParent,
+    Note,
+    NoteExists,
+    NotesOnly,
     Pending,
     Query,
     Record,
+    Refused,
     SessionInfo,
     Stats,
     Store,
@@ -70,7 +76,7 @@ class SqliteStore(Store):
     def name(self) -> str:
         return self._db.name
 
-    def commit(self, commit: Commit) -> None:
+    def commit(self, commit: Commit | NotesOnly) -> None:
         pending = Pending(commit)
         self.submit(pending)
         self.flush(pending)
@@ -116,7 +122,7 @@ class SqliteStore(Store):
             for pending in batch:
                 try:
                     self._insert(db, pending.commit, new_sessions)
-                except (HoldfastError, MissingBase, MissingParent) as error:
+                except (HoldfastError, *Refused) as error:
                     pending.error = error
                 else:
                     chunks += [(name, now, data) for name, data in pending.commit.chunks.items()]
@@ -129,6 +135,25 @@ class SqliteStore(Store):
         self._session_keys.update(new_sessions)
 
     def _insert(
+        self,
+        db: sqlite3.Connection,
+        commit: Commit | NotesOnly,
+        new_sessions: dict[tuple[str, str], int],
+    ) -> None:
+        seen: set[tuple[str, str]] = set()
+        for note in commit.notes:
+            taken = db.execute(sql.EXISTS_NOTE, (_key(note.scope), note.key)).fetchone()
+            if taken is not None or (note.scope, note.key) in seen:
+                raise NoteExists(note)
+            seen.add((note.scope, note.key))
+        if isinstance(commit, Commit):
+            self._insert_record(db, commit, new_sessions)
+        if commit.notes:
+            (last,) = db.execute(sql.LAST_NOTE).fetchone()
+            rows = map(_note_row, count(max(_now() * NOTE_TIES, last + 1)), commit.notes)
+            db.executemany(sql.INSERT_NOTE, rows)
+
+    def _insert_record(
         self, db: sqlite3.Connection, commit: Commit, new_sessions: dict[tuple[str, str], int]
     ) -> None:
         info = commit.info
@@ -171,6 +196,25 @@ class SqliteStore(Store):
         with self._db.reading() as db:
             return _fetch(db, names)
 
+    def notes(
+        self, scopes: Collection[str] | None, after: int = 0, limit: int | None = None
+    ) -> list[Note]:
+        bounds, at_most = (after, _now()), -1 if limit is None else limit
+        rows: list[Row] = []
+        with self._db.reading() as db:
+            if scopes is None:
+                rows += db.execute(f"{sql.SELECT_NOTES} {sql.BY_SEQ}", (*bounds, at_most))
+            else:
+                for part in _batches([_key(scope) for scope in set(scopes)]):
+                    among = sql.notes_among(len(part), following=after > 0)
+                    statement = f"{sql.SELECT_NOTES} {among} {sql.BY_SEQ}"
+                    rows += db.execute(statement, (*bounds, *part, at_most))
+        rows.sort(key=itemgetter(0))
+        return [_note(row) for row in rows[:limit]]
+
+    def tick(self) -> tuple[int, int]:
+        return self._db.data_version()
+
     def match(self, prefix: str, limit: int, after: str = "") -> list[str]:
         found: list[bytes | str] = []
         past = _key(after) if after else b""
@@ -181,7 +225,7 @@ class SqliteStore(Store):
                 found += db.execute(sql.MATCH_UUID, (low, high, past, limit)).fetchall()
             if len(found) < limit:
                 text = past if isinstance(past, str) else ""
-                bounds = (prefix, prefix + "\U0010ffff", text, limit - len(found))
+                bounds = (*_bounds(prefix), text, limit - len(found))
                 found += db.execute(sql.MATCH_TEXT, bounds).fetchall()
         return [_id(row[0]) for row in found]  # type: ignore[arg-type]
 
@@ -210,14 +254,14 @@ class SqliteStore(Store):
 
     def delete(self, checkpoint_ids: Collection[str]) -> int:
         keys = [(_key(checkpoint_id),) for checkpoint_id in checkpoint_ids]
-        return self._remove(sql.DELETE, keys)
+        with self._db.write_lock, self._db.transaction() as db:
+            db.executemany(sql.DELETE_NOTES, keys)
+            return db.executemany(sql.DELETE, keys).rowcount
 
     def sweep(self, now: datetime) -> int:
-        return self._remove(sql.SWEEP, [(microseconds(now),)])
-
-    def _remove(self, statement: str, keys: Iterable[Row]) -> int:
         with self._db.write_lock, self._db.transaction() as db:
-            return db.executemany(statement, keys).rowcount
+            db.execute(sql.SWEEP_NOTES, {"now": microseconds(now)})
+            return db.execute(sql.SWEEP, (microseconds(now),)).rowcount
 
     def collect(self, live: Collection[bytes], before: datetime, dry_run: bool) -> Collected:
         live = frozenset(live)
@@ -227,7 +271,8 @@ class SqliteStore(Store):
         if not dry_run:
             for part in _batches(dead):
                 # In parts, so that no saver waits long; a chunk saved again meanwhile is spared.
-                self._remove(sql.DROP_CHUNK, [(row[0], bound) for row in part])
+                with self._db.write_lock, self._db.transaction() as db:
+                    db.executemany(sql.DROP_CHUNK, [(row[0], bound) for row in part])
             self._give_back_space()
         return Collected(len(dead), sum(row[2] for row in dead))
 
@@ -288,6 +333,9 @@ def _where(query: Query) -> tuple[str, list[Any]]:
         require("s.agent = ?", query.agent_id)
     if query.session_id is not None:
         require("s.session = ?", query.session_id)
+    if query.session_prefix is not None:
+        low, high = _bounds(query.session_prefix)
+        require("s.session >= ? AND s.session < ?", low, high)
     if query.parent_id is not None:
         require("c.parent = ?", _key(query.parent_id))
     if query.handoff_target is not None:
@@ -322,6 +370,15 @@ def _id(key: bytes | str) -> str:
         return key
     text = key.hex()
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def _bounds(prefix: str) -> tuple[str, str | bytes]:
+    """Text that begins so is not less than the first of these, and less than the second."""
+    rest = prefix.rstrip("\U0010ffff")
+    if not rest:
+        return prefix, b""  # no text has such an end; any bytes come after all text
+    following = ord(rest[-1]) + 1
+    return prefix, rest[:-1] + chr(0xE000 if following == 0xD800 else following)
 
 
 def _seq(created_at: datetime) -> int:
@@ -389,6 +446,21 @@ def _info(row: Row) -> CheckpointInfo:
         raise CheckpointIntegrityError(_id(key), f"unreadable record ({error})") from None
     except CheckpointIntegrityError as error:
         raise CheckpointIntegrityError(_id(key), error.reason) from None
+
+
+def _note_row(seq: int, note: Note) -> Row:
+    expires = None if note.expires_at is None else microseconds(note.expires_at)
+    return seq, _key(note.scope), note.key, expires, note.body, note.checksum
+
+
+def _note(row: Row) -> Note:
+    seq, scope, key, expires, body, checksum = row
+    name = _id(scope) if isinstance(scope, (bytes, str)) else str(scope)
+    try:
+        end = None if expires is None else moment(expires)
+        return Note(name, key, body, checksum, end, seq)
+    except (OverflowError, TypeError):  # damaged: no checksum fits it
+        return Note(name, str(key), b"", b"", seq=seq)
 
 
 _FRAMEWORKS = {framework.value: framework for framework in Framework}

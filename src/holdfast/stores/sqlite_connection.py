@@ -47,6 +47,8 @@ class Connections:
         self.closed = False
         self._in_child = in_child
         self._writer: sqlite3.Connection | None = None
+        self._watcher: sqlite3.Connection | None = None
+        self._watches = 0
         self._make_locks()
         with self.errors():
             self._make_directory()
@@ -55,6 +57,7 @@ class Connections:
 
     def _make_locks(self) -> None:
         self.write_lock = threading.Lock()
+        self._watch_lock = threading.Lock()
         self._gate = threading.Condition()
         self._reading = 0
         self._readers: list[sqlite3.Connection] = []
@@ -75,6 +78,7 @@ class Connections:
     def _before_fork(self) -> None:
         """Close every connection once it is idle; they are opened again when they are needed."""
         self.write_lock.acquire()
+        self._watch_lock.acquire()
         self._gate.acquire()
         while self._reading:
             self._gate.wait()
@@ -87,6 +91,7 @@ class Connections:
             self._in_child()
         else:
             self._gate.release()
+            self._watch_lock.release()
             self.write_lock.release()
 
     def check(self) -> None:
@@ -246,6 +251,16 @@ class Connections:
             if db.in_transaction:
                 db.execute("COMMIT")
 
+    def data_version(self) -> tuple[int, int]:
+        """Something that differs once any connection, of any process, has written since."""
+        self.check()
+        with self._watch_lock, self.errors():
+            if self._watcher is None:
+                self._watcher = self._connect()
+                self._watches += 1  # versions of two connections cannot be compared
+            (version,) = self._watcher.execute("PRAGMA data_version").fetchone()
+            return self._watches, version
+
     @contextmanager
     def errors(self) -> Iterator[None]:
         """Say what went wrong in Holdfast's own words."""
@@ -295,11 +310,15 @@ class Connections:
             if self.closed:
                 return
             self.closed = True
-            self._close_connections()
+            with self._watch_lock:
+                self._close_connections()
 
     def _close_connections(self) -> None:
         while self._readers:
             self._readers.pop().close()
+        if self._watcher is not None:
+            self._watcher.close()
+            self._watcher = None
         if self._writer is not None:
             self._writer.close()
             self._writer = None

@@ -36,6 +36,19 @@ MIGRATIONS = (
         data    BLOB NOT NULL
     );
     """,
+    # 2
+    """
+    CREATE TABLE notes (
+        seq     INTEGER PRIMARY KEY, -- when: microseconds since 1970, and 10 bits for equal times
+        scope   NOT NULL,            -- 16 bytes where it is a UUID, else text
+        key     TEXT NOT NULL,
+        expires INTEGER,
+        body    BLOB NOT NULL,
+        sum     BLOB NOT NULL,
+        UNIQUE (scope, key)
+    );
+    CREATE INDEX notes_expires ON notes (expires) WHERE expires IS NOT NULL;
+    """,
 )
 """What leads from each version of the file to the next; never edited once released."""
 
@@ -54,6 +67,16 @@ INSERT_CHUNK = """
         WHERE written < excluded.written
 """
 """The data too, which costs nothing where it is equal and mends it where it was damaged."""
+
+EXISTS_NOTE = "SELECT 1 FROM notes WHERE scope = ? AND key = ?"
+LAST_NOTE = "SELECT coalesce(max(seq), 0) FROM notes"
+INSERT_NOTE = "INSERT INTO notes (seq, scope, key, expires, body, sum) VALUES (?, ?, ?, ?, ?, ?)"
+SELECT_NOTES = """
+    SELECT seq, scope, key, expires, body, sum FROM notes
+    WHERE seq > ? AND (expires IS NULL OR expires > ?)
+"""
+
+BY_SEQ = "ORDER BY seq LIMIT ?"
 
 RECORD_COLUMNS = """
     c.seq, c.id, s.agent, s.session, c.parent, c.expires, c.target, c.root, c.size, c.body, c.sum
@@ -76,7 +99,12 @@ SELECT_HEADS = f"""
 MATCH_UUID = "SELECT id FROM checkpoints WHERE id BETWEEN ? AND ? AND id > ? ORDER BY id LIMIT ?"
 MATCH_TEXT = "SELECT id FROM checkpoints WHERE id >= ? AND id < ? AND id > ? ORDER BY id LIMIT ?"
 DELETE = "DELETE FROM checkpoints WHERE id = ?"
+DELETE_NOTES = "DELETE FROM notes WHERE scope = ?"
 SWEEP = "DELETE FROM checkpoints WHERE expires <= ?"
+SWEEP_NOTES = """
+    DELETE FROM notes WHERE expires <= :now
+        OR scope IN (SELECT id FROM checkpoints WHERE expires <= :now)
+"""
 
 OLD_CHUNKS = "SELECT seq, name, length(data) FROM chunks WHERE written < ?"
 DROP_CHUNK = "DELETE FROM chunks WHERE seq = ? AND written < ?"
@@ -96,3 +124,11 @@ STATS = """
 def select_chunks(count: int) -> str:
     """The statement that fetches that many chunks by name."""
     return f"SELECT name, data FROM chunks WHERE name IN ({','.join('?' * count)})"  # noqa: S608
+
+
+def notes_among(count: int, following: bool) -> str:
+    """The condition for notes of that many scopes; one who follows begins at a place near the end.
+
+    The plus keeps SQLite from reading a whole scope by its index to find its last few notes.
+    """
+    return f"AND {'+' if following else ''}scope IN ({','.join('?' * count)})"

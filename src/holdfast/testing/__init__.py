@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OpenStore", "StoreContract", "crash_points"]
 
-_SUITES = ("commits", "contract", "handles", "listing", "queries", "upkeep")
+_SUITES = ("commits", "contract", "handles", "listing", "notes", "queries", "upkeep")
 
 
 def __getattr__(name: str) -> object:

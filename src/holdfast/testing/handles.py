@@ -27,6 +27,7 @@ USES: dict[str, Callable[[Store], Any]] = {
     "commit": lambda store: store.commit(make_commit()),
     "load": lambda store: store.load(NEVER_SAVED),
     "fetch": lambda store: store.fetch([b"\x00" * 20]),
+    "notes": lambda store: store.notes(None),
     "match": lambda store: store.match("", 1),
     "query": lambda store: store.query(Query()),
     "heads": lambda store: store.heads(),

@@ -37,10 +37,17 @@ INJECTIONS = [
     "@agent",
     "agent\r\nDEL agent",
 ]
+BEGINNINGS = [
+    *("run", "run/1", "run/10", "run/2", "run_1", "run%1", "runs", "RUN", "r"),
+    *("run\U0010ffff", "run\U0010ffff\U0010ffffx", "\U0010ffff", "\U0010ffff" * 3),
+    *("run\ud7ff", "run\ud7ff!", "run\ue000", "run\uffff", "run\U00010000", "ru\u00f1", "run\x7f"),
+]
+"""Names of sessions of which some begin as others do."""
 FIELDS: dict[str, Callable[[str], Query]] = {
     "ids": lambda text: Query(ids=[text]),
     "agent_id": lambda text: Query(agent_id=text),
     "session_id": lambda text: Query(session_id=text),
+    "session_prefix": lambda text: Query(session_prefix=text),
     "parent_id": lambda text: Query(parent_id=text),
     "handoff_target": lambda text: Query(handoff_target=text),
     "before": lambda text: Query(before=text),
@@ -108,6 +115,27 @@ class QuerySuite(Suite):
         wanted, _ = keep(store, make_commit(session_id="s"), make_commit(session_id="ss"))
 
         assert store.query(Query(session_id="s")) == [wanted.info]
+
+    def test_records_are_found_by_the_beginning_of_a_session_name(self, store: Store) -> None:
+        commits = keep(store, *(make_commit(session_id=name) for name in BEGINNINGS))
+
+        for prefix in ("", *BEGINNINGS, "b", "\u00e9", "\U0010ffff" * 4, "%", "run\x00", "Run"):
+            wanted = [c for c in reversed(commits) if c.info.session_id.startswith(prefix)]
+            assert ids(store.query(Query(session_prefix=prefix))) == ids(wanted)
+
+    def test_the_beginning_of_a_session_name_is_one_condition_of_many(self, store: Store) -> None:
+        wanted, _, _ = keep(
+            store,
+            make_commit(session_id="run/1", agent_id="a"),
+            make_commit(session_id="run/1", agent_id="b"),
+            make_commit(session_id="other", agent_id="a"),
+        )
+
+        assert store.query(Query(session_prefix="run/", agent_id="a")) == [wanted.info]
+        assert store.query(Query(session_prefix="run/", session_id="run/1", agent_id="a")) == [
+            wanted.info
+        ]
+        assert store.query(Query(session_prefix="run/", session_id="other")) == []
 
     def test_records_are_found_by_parent(self, store: Store) -> None:
         (root,) = keep(store, make_commit())

@@ -7,10 +7,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from holdfast.core.chunks import encode
-from holdfast.core.format import compress
+from holdfast.core.codec import pack, unpack
+from holdfast.core.format import compress, decompress
 from holdfast.core.tree import decode
 from holdfast.model import CheckpointInfo, new_info
-from holdfast.stores.base import Commit, Record, Store
+from holdfast.stores.base import Commit, Note, NotesOnly, Record, Store
 
 STEP = {"step": 1}
 NEVER_SAVED = "01900000-0000-7000-8000-000000000000"
@@ -46,6 +47,25 @@ def state_of(record: Record | None) -> Any:
     """The state that a loaded record holds."""
     assert record is not None, "the record is not there"
     return decode(bytes.fromhex(record.info.content_id), record.chunks)["execution_state"]
+
+
+def make_note(
+    scope: str = "/log", key: str = "note", value: Any = None, expires_at: datetime | None = None
+) -> Note:
+    """A note that needs no chunks."""
+    return Note.of(scope, key, compress(pack(value)), expires_at)
+
+
+def keep_notes(store: Store, *notes: Note) -> list[Note]:
+    """Commit each of these alone, and give them back."""
+    for note in notes:
+        store.commit(NotesOnly((note,), {}))
+    return list(notes)
+
+
+def value_of(note: Note) -> Any:
+    """The value of a note that needs no chunks."""
+    return unpack(decompress(note.body))
 
 
 def expired() -> dict[str, Any]:

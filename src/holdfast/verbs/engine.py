@@ -10,6 +10,7 @@ from holdfast.core.chunks import Base
 from holdfast.core.shallow import base_of
 from holdfast.stores.base import Record, Store
 from holdfast.stores.forks import Locked
+from holdfast.verbs.claims import Claim
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -33,6 +34,10 @@ class _Recent(Locked, Generic[K, V]):
             if len(self._items) > self._size:
                 del self._items[next(iter(self._items))]
 
+    def find(self, wanted: Callable[[V], bool]) -> V | None:
+        with self._lock:
+            return next((value for value in self._items.values() if wanted(value)), None)
+
     def drop(self, wanted: Callable[[K, V], bool]) -> None:
         with self._lock:
             for key in [key for key, value in self._items.items() if wanted(key, value)]:
@@ -46,12 +51,14 @@ class Engine:
         self.store_name = store.name
         self.shares_chunks = store.shares_chunks
         self.allow_pickle = store.allow_pickle
+        self.waits = store.waits
         # Fingerprints decide what is written, so nobody may be able to foresee a collision.
         self.seed = secrets.randbits(64)
         self._bases: _Recent[str, Base] = _Recent(256)
         self._restored: _Recent[str, Record] = _Recent(4)
         self._heads: _Recent[tuple[str, str], str] = _Recent(10_000)
         self._resumed: _Recent[tuple[str, str], str] = _Recent(4)
+        self._claims: _Recent[tuple[str, str], Claim] = _Recent(10_000)
 
     def base(self, checkpoint_id: str | None) -> Base | None:
         """What is known of a checkpoint's chunks, if this client saved or restored it lately."""
@@ -87,6 +94,22 @@ class Engine:
     def head(self, session: tuple[str, str]) -> str | None:
         """The checkpoint this client saved last in a session."""
         return self._heads.get(session)
+
+    def claimed(self, session: tuple[str, str], claim: Claim) -> None:
+        """Remember the offer that a session works on."""
+        self._claims.put(session, claim)
+
+    def claim(self, session: tuple[str, str]) -> Claim | None:
+        """The claim that a session works on."""
+        return self._claims.get(session)
+
+    def claim_of(self, offer_id: str) -> Claim | None:
+        """The claim this client has on an offer."""
+        return self._claims.find(lambda claim: claim.offer_id == offer_id)
+
+    def unclaimed(self, offer_id: str) -> None:
+        """Forget the claim on an offer: it is settled or lost."""
+        self._claims.drop(lambda _, claim: claim.offer_id == offer_id)
 
     def unsure(self, session: tuple[str, str]) -> None:
         """Ask the store for the head next time: a save failed or was cancelled half-way."""

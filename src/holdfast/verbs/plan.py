@@ -11,7 +11,16 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from holdfast.model import CheckpointInfo
-from holdfast.stores.base import Collected, Commit, Query, Record, SessionInfo, Stats
+from holdfast.stores.base import (
+    Collected,
+    Commit,
+    Note,
+    NotesOnly,
+    Query,
+    Record,
+    SessionInfo,
+    Stats,
+)
 
 T = TypeVar("T")
 
@@ -31,10 +40,18 @@ class Do:
     function: Callable[[], Any]
 
 
-Plan = Generator[Ask | Do, Any, T]
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """Do nothing for so many seconds."""
+
+    seconds: float
 
 
-def commit(commit: Commit) -> Plan[None]:
+Step = Ask | Do | Rest
+Plan = Generator[Step, Any, T]
+
+
+def commit(commit: Commit | NotesOnly) -> Plan[None]:
     yield Ask("commit", (commit,))
 
 
@@ -45,6 +62,13 @@ def load(checkpoint_id: str, verify: bool = True) -> Plan[Record | None]:
 
 def fetch(names: Collection[bytes]) -> Plan[dict[bytes, bytes]]:
     answer: dict[bytes, bytes] = yield Ask("fetch", (names,))
+    return answer
+
+
+def notes(
+    scopes: Collection[str] | None, after: int = 0, limit: int | None = None
+) -> Plan[list[Note]]:
+    answer: list[Note] = yield Ask("notes", (scopes, after, limit))
     return answer
 
 
@@ -81,6 +105,18 @@ def collect(live: Collection[bytes], before: datetime, dry_run: bool) -> Plan[Co
 def stats() -> Plan[Stats]:
     answer: Stats = yield Ask("stats", ())
     return answer
+
+
+def tick() -> Plan[Any]:
+    return (yield Ask("tick", ()))
+
+
+def wait(scope: str, after: int, timeout: float) -> Plan[None]:
+    yield Ask("wait", (scope, after, timeout))
+
+
+def rest(seconds: float) -> Plan[None]:
+    yield Rest(seconds)
 
 
 def do(function: Callable[[], T]) -> Plan[T]:

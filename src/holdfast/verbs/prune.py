@@ -99,7 +99,10 @@ def prune(engine: Engine, policy: Keep, dry_run: bool) -> Plan[Pruned]:
     outside = infos
     if policy.agent_id is not None or policy.session_id is not None:
         outside = yield from plan.query(Query())
-    kept = chosen(infos, outside, policy, datetime.now(UTC))
+    offers = [info.checkpoint_id for info in infos if info.handoff_target is not None]
+    noted = (yield from plan.notes(offers)) if offers else []
+    settled = {note.scope for note in noted if note.key == "settled"}
+    kept = chosen(infos, outside, policy, datetime.now(UTC), settled)
     removed = [info for info in infos if info.checkpoint_id not in kept]
     if removed and not dry_run:
         ids = [info.checkpoint_id for info in removed]
@@ -109,12 +112,17 @@ def prune(engine: Engine, policy: Keep, dry_run: bool) -> Plan[Pruned]:
 
 
 def chosen(
-    infos: list[CheckpointInfo], everything: list[CheckpointInfo], policy: Keep, now: datetime
+    infos: list[CheckpointInfo],
+    everything: list[CheckpointInfo],
+    policy: Keep,
+    now: datetime,
+    settled: Collection[str] = (),
 ) -> set[str]:
     """Ids to keep of these (newest first): what the policy says and what that hangs on.
 
-    Every checkpoint is whole, so its ancestors in the same session may go. The one a kept session
-    was forked from stays, and so does an open handoff with the checkpoint it offers.
+    A checkpoint is whole unless it is tagged ``builds_on``, so its ancestors in the same session
+    may go; where it is, those stay that it needs. The one a kept session was forked from stays, and
+    so does a handoff that is not settled, with the checkpoint it offers.
     """
     ranks: dict[tuple[str, str], int] = {}
     kept: set[str] = set()
@@ -122,7 +130,7 @@ def chosen(
         session = _session(info)
         rank = ranks.get(session, 0)
         ranks[session] = rank + 1
-        if info.handoff_target is not None:
+        if info.handoff_target is not None and info.checkpoint_id not in settled:
             kept.add(info.checkpoint_id)
             if info.parent_id is not None:
                 kept.add(info.parent_id)
@@ -130,14 +138,37 @@ def chosen(
             kept.add(info.checkpoint_id)
     by_id = {info.checkpoint_id: info for info in everything}
     considered = {info.checkpoint_id for info in infos}
-    # Newest first, so that a fork of a fork is met before the checkpoint it hangs on.
-    for info in everything:
-        if info.checkpoint_id in considered and info.checkpoint_id not in kept:
-            continue
+    stay = [i for i in everything if i.checkpoint_id in kept or i.checkpoint_id not in considered]
+    while stay:
+        info = stay.pop()
         parent = by_id.get(info.parent_id or "")
-        if parent is not None and _session(parent) != _session(info):
+        # An ancestor that stays has to be whole as well: so they lead to all needed_ancestors.
+        if parent is not None and (_parts(info) or _session(parent) != _session(info)):
+            if parent.checkpoint_id in considered and parent.checkpoint_id not in kept:
+                stay.append(parent)
             kept.add(parent.checkpoint_id)
     return kept
+
+
+def needed_ancestors(info: CheckpointInfo, by_id: Mapping[str, CheckpointInfo]) -> set[str]:
+    """The ancestors without which a checkpoint that is tagged ``builds_on`` is not whole.
+
+    The tag names parts of the state; each is continued from the nearest ancestor that does not
+    name it, and all between.
+    """
+    needed: set[str] = set()
+    parts = _parts(info)
+    ancestor = by_id.get(info.parent_id or "")
+    while parts and ancestor is not None and ancestor.checkpoint_id not in needed:
+        needed.add(ancestor.checkpoint_id)
+        parts &= _parts(ancestor)
+        ancestor = by_id.get(ancestor.parent_id or "")
+    return needed
+
+
+def _parts(info: CheckpointInfo) -> set[str]:
+    named = info.metadata.get("builds_on")
+    return {name for name in named if isinstance(name, str)} if type(named) is list else set()
 
 
 def _session(info: CheckpointInfo) -> tuple[str, str]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from holdfast.core.codec import OnUnknown
+from holdfast.core.codec import OnUnknown, Trusts
 from holdfast.core.diff import Diff, diff_roots
 from holdfast.core.format import checked
 from holdfast.core.migrations import CURRENT_SCHEMA_VERSION, migrate_record
@@ -19,7 +19,7 @@ from holdfast.errors import (
     InvalidArgumentError,
 )
 from holdfast.model import PAYLOAD, Checkpoint, CheckpointInfo, checked_name, checksum_fits
-from holdfast.stores.base import Query, Record, SessionInfo
+from holdfast.stores.base import Query, Record, SessionInfo, unfold
 from holdfast.verbs import plan
 from holdfast.verbs.engine import Engine
 from holdfast.verbs.lineage import Tree, grow
@@ -79,7 +79,13 @@ def restore(
     return checkpoint
 
 
-def revive(engine: Engine, record: Record, verify: bool, on_unknown: OnUnknown) -> Checkpoint:
+def revive(
+    engine: Engine,
+    record: Record,
+    verify: bool = True,
+    on_unknown: OnUnknown = "raise",
+    trusts: Trusts | None = None,
+) -> Checkpoint:
     """The checkpoint of a loaded record, its checksum proven."""
     info = record.info
     if verify:
@@ -90,6 +96,7 @@ def revive(engine: Engine, record: Record, verify: bool, on_unknown: OnUnknown) 
             record.chunks,
             on_unknown=on_unknown,
             allow_pickle=engine.allow_pickle,
+            trusts=trusts,
         )
     except CheckpointIntegrityError as error:
         raise CheckpointIntegrityError(info.checkpoint_id, error.reason) from None
@@ -189,12 +196,37 @@ def timeline(
     infos = yield from find(agent_id=agent_id, session_id=session_id, limit=limit, before=before)
     if not with_state:
         return infos
+    return (yield from restore_all(engine, infos))
+
+
+def restore_all(
+    engine: Engine, infos: Iterable[CheckpointInfo], trusts: Trusts | None = None
+) -> Plan[list[Checkpoint]]:
+    """The checkpoints of these records with their states; chunks they share are read once."""
     checkpoints = []
+    at_hand: dict[bytes, bytes] = {}
     for info in infos:
-        record = yield from plan.load(info.checkpoint_id)
+        try:
+            record = yield from _load(engine, info, at_hand)
+        except CheckpointIntegrityError as error:
+            raise CheckpointIntegrityError(info.checkpoint_id, error.reason) from None
         if record is not None:  # one may expire while they are read
-            checkpoints.append(revive(engine, record, True, "raise"))
+            checkpoints.append(revive(engine, record, trusts=trusts))
+            at_hand = record.chunks
     return checkpoints
+
+
+def _load(engine: Engine, info: CheckpointInfo, at_hand: dict[bytes, bytes]) -> Plan[Record | None]:
+    """A record with its chunks, of which those at hand are not read again."""
+    if not engine.shares_chunks:
+        return (yield from plan.load(info.checkpoint_id))
+    walk = unfold({bytes.fromhex(info.content_id): True}, at_hand)
+    try:
+        wanted = next(walk)
+        while True:
+            wanted = walk.send((yield from plan.fetch(wanted)))
+    except StopIteration as end:
+        return Record(info, end.value)
 
 
 def sessions(agent_id: str | None) -> Plan[list[SessionInfo]]:

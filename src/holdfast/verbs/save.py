@@ -1,4 +1,4 @@
-"""Verbs that write: save, put, fork, handoff."""
+"""Verbs that write: save, put, fork."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 from holdfast.core.chunks import Base, Encoded
 from holdfast.core.format import compress
-from holdfast.core.migrations import CURRENT_SCHEMA_VERSION
 from holdfast.errors import (
+    CheckpointConflictError,
     CheckpointIntegrityError,
     CheckpointNotFoundError,
     InvalidArgumentError,
@@ -27,6 +27,8 @@ from holdfast.stores.base import Commit, MissingBase, MissingParent, Query
 from holdfast.verbs import plan
 from holdfast.verbs.checks import check_record
 from holdfast.verbs.engine import Engine
+from holdfast.verbs.events import note as announce
+from holdfast.verbs.notes import Written
 from holdfast.verbs.plan import Plan
 from holdfast.verbs.read import get_info, resolve, restore
 
@@ -44,8 +46,12 @@ def save(
     ttl_seconds: float | None,
     metadata: dict[str, Any],
     append_only: Iterable[str],
+    events: bool,
 ) -> Plan[str]:
-    """Keep a state as a new checkpoint; its parent is the session's head unless one is named."""
+    """Keep a state as a new checkpoint; its parent is the session's head unless one is named.
+
+    A claim that the session works on is renewed with it when half of its lease is over.
+    """
     info = new_info(
         agent_id=agent_id,
         framework=framework,
@@ -59,7 +65,14 @@ def save(
     session = (info.agent_id, info.session_id)
     known_parent = parent_id or (engine.head(session) if session_id is not None else None)
     # Encoded before anything is asked for: what is saved is the state as it is at the call.
-    writer = _Writer(engine, payload, append_only)
+    written = Written()
+    claim = engine.claim(session)
+    if claim is not None and claim.is_half_over():
+        claim = claim.renewed(engine, written)
+    if events:
+        data = {"kind": "save", "session_id": info.session_id, "step_name": info.step_name}
+        announce(engine, written, f"saves:{info.agent_id}", info.checkpoint_id, data, ttl_seconds)
+    writer = _Writer(engine, payload, append_only, written=written)
     writer.encode(known_parent or engine.last_restored(session))
     try:
         if parent_id is not None:
@@ -72,6 +85,8 @@ def save(
         engine.unsure(session)
         raise
     engine.saved(session, info.checkpoint_id, writer.encoded.base)
+    if claim is not None:
+        engine.claimed(session, claim)
     return info.checkpoint_id
 
 
@@ -79,10 +94,17 @@ class _Writer:
     """Encodes a payload and commits it, sending all chunks where the base turns out to be gone."""
 
     def __init__(
-        self, engine: Engine, payload: dict[str, Any], append_only: Iterable[str] = ()
+        self,
+        engine: Engine,
+        payload: dict[str, Any],
+        append_only: Iterable[str] = (),
+        needs_parent: bool = True,
+        written: Written | None = None,
     ) -> None:
         self.engine = engine
         self.payload = payload
+        self.needs_parent = needs_parent
+        self.written = written or Written()
         self.append_only = [("execution_state", *name.split(".")) for name in append_only]
         self.encoded: Encoded
         self.base_id: str | None = None
@@ -107,10 +129,34 @@ class _Writer:
             yield from plan.commit(self._commit(info, parent_id))
 
     def _commit(self, info: CheckpointInfo, parent_id: str | None) -> Commit:
+        chunks = {name: compress(raw) for name, raw in self.encoded.chunks.items()}
+        record = self.record(info, parent_id)
+        chunks.update(self.written.chunks)
+        return Commit(record, chunks, self.base_id, self.needs_parent, self.written.notes)
+
+    def record(self, info: CheckpointInfo, parent_id: str | None) -> CheckpointInfo:
+        """The record as it is kept, with what is known once the payload is encoded."""
         encoded = self.encoded
-        chunks = {name: compress(raw) for name, raw in encoded.chunks.items()}
-        info = info.with_(parent_id=parent_id, content_id=encoded.root.hex(), size=encoded.size)
-        return Commit(info, chunks, self.base_id)
+        return info.with_(parent_id=parent_id, content_id=encoded.root.hex(), size=encoded.size)
+
+
+def write(
+    engine: Engine, info: CheckpointInfo, payload: dict[str, Any], append_only: Iterable[str] = ()
+) -> Plan[None]:
+    """Keep a payload under a record that an adapter made; its parent may be gone or yet to come.
+
+    Written once more, it is there already; CheckpointConflictError if what is there is another.
+    """
+    session = (info.agent_id, info.session_id)
+    writer = _Writer(engine, payload, append_only, needs_parent=False)
+    writer.encode(info.parent_id or engine.last_restored(session))
+    try:
+        yield from writer.commit(info, info.parent_id)
+    except CheckpointConflictError:
+        found = yield from plan.query(Query(ids=[info.checkpoint_id], include_expired=True))
+        if [known.checksum for known in found] != [writer.record(info, info.parent_id).checksum]:
+            raise
+    engine.saved(session, info.checkpoint_id, writer.encoded.base)
 
 
 def _commit_child(writer: _Writer, info: CheckpointInfo, parent_id: str | None) -> Plan[None]:
@@ -187,44 +233,26 @@ def fork(
         ttl_seconds=source.ttl_seconds,
         metadata=source.metadata,
     )
-    return (yield from _derive(engine, source, info, execution_state, context))
+    return (yield from derive(engine, source, info, execution_state, context))
 
 
-def handoff(
-    engine: Engine, checkpoint_id: str, target_agent_id: str, contract: str | None
-) -> Plan[str]:
-    """Offer a checkpoint to another agent, as the next checkpoint of its session."""
-    target = checked_name("target_agent_id", target_agent_id)
-    if contract is not None:
-        checked_name("contract", contract)
-    source = yield from get_info(checkpoint_id)
-    info = new_info(
-        agent_id=source.agent_id,
-        framework=source.framework,
-        session_id=source.session_id,
-        parent_id=source.checkpoint_id,
-        step_index=source.step_index + 1,
-        step_name=f"handoff_to_{target}",
-        metadata=source.metadata,
-        handoff_target=target,
-        handoff_schema=contract or CURRENT_SCHEMA_VERSION,
-    )
-    return (yield from _derive(engine, source, info, None, None))
-
-
-def _derive(
+def derive(
     engine: Engine,
     source: CheckpointInfo,
     info: CheckpointInfo,
-    execution_state: Any,
-    context: dict[str, Any] | None,
+    execution_state: Any = None,
+    context: dict[str, Any] | None = None,
+    written: Written | None = None,
 ) -> Plan[str]:
     """Write a checkpoint with the payload of another, edited where a part is given."""
+    written = written or Written()
     session = (info.agent_id, info.session_id)
     if engine.shares_chunks and execution_state is None and context is None:
         info = info.with_(content_id=source.content_id, size=source.size)
         try:
-            yield from plan.commit(Commit(info, {}, source.checkpoint_id))
+            yield from plan.commit(
+                Commit(info, written.chunks, source.checkpoint_id, notes=written.notes)
+            )
         except (MissingBase, MissingParent):
             raise CheckpointNotFoundError(source.checkpoint_id) from None
         engine.saved(session, info.checkpoint_id, engine.base(source.checkpoint_id))
@@ -237,7 +265,7 @@ def _derive(
         whole.effects,
         whole.workspace,
     )
-    writer = _Writer(engine, payload)
+    writer = _Writer(engine, payload, written=written)
     writer.encode(source.checkpoint_id)
     yield from _commit_child(writer, info, source.checkpoint_id)
     engine.saved(session, info.checkpoint_id, writer.encoded.base)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from holdfast.core.format import checked
+from holdfast.core.format import checked, decompress
 from holdfast.core.tree import references
 from holdfast.errors import CheckpointIntegrityError, CheckpointNotFoundError, InvalidArgumentError
-from holdfast.stores.base import Collected, Query
+from holdfast.model import microseconds
+from holdfast.stores.base import NOTE_TIES, Collected, Note, Query
 from holdfast.verbs import plan
 from holdfast.verbs.engine import Engine
+from holdfast.verbs.notes import check
 from holdfast.verbs.plan import Plan
 from holdfast.verbs.read import resolve, verify_record
 
@@ -33,27 +36,84 @@ def expire(engine: Engine, checkpoint_id: str) -> Plan[bool]:
 
 
 def gc(engine: Engine, grace_seconds: float, dry_run: bool) -> Plan[Collected]:
-    """Remove expired checkpoints, and chunks that no checkpoint needs and none wrote lately."""
+    """Remove what has expired, and what no checkpoint needs and nobody wrote lately.
+
+    That is chunks, and notes whose checkpoint is not there.
+    """
     grace = _checked_grace(grace_seconds)
     started = datetime.now(UTC)
     if not dry_run:
         yield from plan.sweep(started)
-    live: set[bytes] = set()
+    noted = yield from _noted(engine)
+    lost = yield from _left_behind(noted, started - grace)
+    if lost and not dry_run:
+        yield from plan.delete(lost)
+    live: dict[bytes, bool] = {}
     # In one view, not page by page: a record that is not seen here loses its chunks.
     infos = yield from plan.query(Query(include_expired=not dry_run))
-    roots = {bytes.fromhex(info.content_id) for info in infos}
-    level = [(root, True) for root in roots] if engine.shares_chunks else []
+    level: list[tuple[bytes, bool]] = []
+    if engine.shares_chunks:
+        level = [(root, True) for root in {bytes.fromhex(info.content_id) for info in infos}]
+        level += [need for scope in noted.keys() - lost for need in noted[scope].needs.items()]
     while level:
-        level = [(name, refers) for name, refers in dict(level).items() if name not in live]
-        live.update(name for name, _ in level)
+        fresh: dict[bytes, bool] = {}
+        for name, refers in level:  # opened if anyone says that it refers to more
+            if name not in live or refers > live[name]:
+                fresh[name] = refers or fresh.get(name, False)
+        live.update(fresh)
         following: list[tuple[bytes, bool]] = []
-        nodes = [name for name, refers in level if refers]
+        nodes = [name for name, refers in fresh.items() if refers]
         for start in range(0, len(nodes), _PAGE):
             stored = yield from plan.fetch(nodes[start : start + _PAGE])
             for name, data in stored.items():
                 following += references(checked(name, data))
         level = following
-    return (yield from plan.collect(live, started - grace, dry_run))
+    return (yield from plan.collect(live.keys(), started - grace, dry_run))
+
+
+@dataclass(slots=True)
+class _Noted:
+    """The notes of a scope: the place of the last one, and the chunks they all need."""
+
+    last: int = 0
+    needs: dict[bytes, bool] = field(default_factory=dict)
+
+
+def _noted(engine: Engine) -> Plan[dict[str, _Noted]]:
+    """All notes, by scope."""
+    noted: defaultdict[str, _Noted] = defaultdict(_Noted)
+    after = 0
+    while page := (yield from plan.notes(None, after, _PAGE)):
+        for note in page:
+            noted[note.scope].last = after = note.seq
+            if engine.shares_chunks:
+                noted[note.scope].needs.update(_needs(note))
+    return noted
+
+
+def _needs(note: Note) -> list[tuple[bytes, bool]]:
+    """The chunks a note needs beside its body, each with whether it may refer to more."""
+    check(note)
+    try:
+        return references(decompress(note.body))
+    except CheckpointIntegrityError as error:
+        reason = f"its note {note.key!r} cannot be read ({error.reason})"
+        raise CheckpointIntegrityError(note.scope, reason) from None
+
+
+def _left_behind(noted: Mapping[str, _Noted], before: datetime) -> Plan[set[str]]:
+    """Scopes whose checkpoint is not there, and has not been expected lately."""
+    bound = microseconds(before) * NOTE_TIES
+    old = [s for s, notes in noted.items() if not s.startswith("/") and notes.last < bound]
+    missing: set[str] = set()
+    for start in range(0, len(old), _PAGE):
+        page = old[start : start + _PAGE]
+        infos = yield from plan.query(Query(ids=page, include_expired=True))
+        for scope in {*page} - {info.checkpoint_id for info in infos}:
+            # A damaged record may be listed by its id only; it is not ours to remove.
+            if (yield from plan.match(scope, 1)) != [scope]:
+                missing.add(scope)
+    return missing
 
 
 def _checked_grace(seconds: object) -> timedelta:
@@ -66,9 +126,10 @@ def _checked_grace(seconds: object) -> timedelta:
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """A checkpoint that cannot be restored, and why."""
+    """A checkpoint that cannot be restored or that has a damaged note, and why."""
 
     checkpoint_id: str
+    """Of a note that belongs to no checkpoint, the name it was written under."""
     reason: str
 
 
@@ -86,7 +147,7 @@ class Verified:
 
 
 def verify(engine: Engine, progress: Progress | None) -> Plan[Verified]:
-    """Read every checkpoint and name each that is damaged."""
+    """Read every checkpoint and note, and name each that is damaged."""
     total = (yield from plan.stats()).checkpoints if progress is not None else None
     damaged: list[Damage] = []
     looked_at: dict[bytes, str] = {}  # chunks, with what is wrong with them
@@ -102,8 +163,25 @@ def verify(engine: Engine, progress: Progress | None) -> Plan[Verified]:
             if progress is not None:
                 progress(done, total)
         if len(ids) < _PAGE:
-            return Verified(done, damaged)
+            break
         after = ids[-1]
+    damaged += yield from _damaged_notes(engine, looked_at)
+    return Verified(done, damaged)
+
+
+def _damaged_notes(engine: Engine, looked_at: dict[bytes, str]) -> Plan[list[Damage]]:
+    damaged: list[Damage] = []
+    after = 0
+    while page := (yield from plan.notes(None, after, _PAGE)):
+        for note in page:
+            try:
+                needs = _needs(note)
+                if engine.shares_chunks:
+                    yield from _verify_chunks(dict(needs), looked_at)
+            except CheckpointIntegrityError as error:
+                damaged.append(Damage(note.scope, error.reason))
+        after = page[-1].seq
+    return damaged
 
 
 def _verify_one(engine: Engine, checkpoint_id: str, looked_at: dict[bytes, str]) -> Plan[None]:
@@ -118,13 +196,13 @@ def _verify_one(engine: Engine, checkpoint_id: str, looked_at: dict[bytes, str])
             raise CheckpointIntegrityError(checkpoint_id, "its record has lost its session")
         return  # removed meanwhile
     verify_record(found[0])
-    yield from _verify_chunks(bytes.fromhex(found[0].content_id), looked_at)
+    yield from _verify_chunks({bytes.fromhex(found[0].content_id): True}, looked_at)
 
 
-def _verify_chunks(root: bytes, looked_at: dict[bytes, str]) -> Plan[None]:
-    """Check all chunks a root needs; each is read once, however many states share it."""
+def _verify_chunks(roots: dict[bytes, bool], looked_at: dict[bytes, str]) -> Plan[None]:
+    """Check all chunks that some need; each is read once, however many states share it."""
     above: dict[bytes, list[bytes]] = {}
-    level = {root: True}
+    level = roots
     while level:
         fresh = {name: refers for name, refers in level.items() if name not in looked_at}
         stored = yield from plan.fetch(list(fresh))
@@ -143,12 +221,13 @@ def _verify_chunks(root: bytes, looked_at: dict[bytes, str]) -> Plan[None]:
                 above.setdefault(child, []).append(name)
             level.update(inner)
     # What leads to a damaged chunk is damaged too, for every state that shares it.
-    damaged = [name for name in (*above, root) if looked_at[name]]
+    damaged = [name for name in (*above, *roots) if looked_at[name]]
     while damaged:
         name = damaged.pop()
         for parent in above.get(name, ()):
             if not looked_at[parent]:
                 looked_at[parent] = looked_at[name]
                 damaged.append(parent)
-    if looked_at[root]:
-        raise CheckpointIntegrityError(None, looked_at[root])
+    for root in roots:
+        if looked_at[root]:
+            raise CheckpointIntegrityError(None, looked_at[root])

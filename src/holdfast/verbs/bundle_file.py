@@ -1,0 +1,311 @@
+"""The file of a bundle: how it is written, and how it is read without trusting it.
+
+A bundle is a line of JSON that says what it is, then frames: each record after the chunks that no
+record before it needed, then the notes of that checkpoint with theirs. The last frame is the
+SHA-256 of all that precedes it. A bundle is of version 2 if there are notes in it, else of version
+1, which Holdfast 0.1.0 reads too.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import fields, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from holdfast._version import __version__
+from holdfast.core.codec import pack, unpack
+from holdfast.core.format import (
+    ID_BYTES,
+    MAX_CHUNK,
+    chunk_id,
+    compress,
+    decompress,
+    uncompressed,
+)
+from holdfast.core.text import state_to_json, unrevived
+from holdfast.core.tree import references
+from holdfast.errors import (
+    CheckpointIntegrityError,
+    InvalidArgumentError,
+    StoreFormatError,
+    StoreFullError,
+)
+from holdfast.model import CheckpointInfo, as_framework, checked_name, microseconds, moment
+from holdfast.stores.base import Note, NotesOnly, gather
+from holdfast.verbs.checks import check_record
+from holdfast.verbs.notes import check
+from holdfast.verbs.read import verify_record
+
+FORMAT = "holdfast-bundle"
+WITHOUT_NOTES, WITH_NOTES = 1, 2
+_CHUNK, _RECORD, _NOTE, _END = b"c", b"r", b"n", b"e"
+_LENGTH = 4
+
+
+class Writer:
+    """Writes a bundle beside its path and moves it there when it is whole."""
+
+    def __init__(self, path: Path, version: int, checkpoints: int) -> None:
+        if path.is_dir():
+            raise InvalidArgumentError(f"{path} is a directory: name the bundle's file")
+        self.path = path
+        with self._errors():
+            descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        self._part = Path(name)
+        self._file = os.fdopen(descriptor, "wb")
+        self._hash = hashlib.sha256()
+        self._written: set[bytes] = set()
+        self.records = 0
+        self.notes = 0
+        header = {
+            "format": FORMAT,
+            "version": version,
+            "holdfast": __version__,
+            "created_at": datetime.now(UTC).isoformat(),
+            "checkpoints": checkpoints,
+        }
+        self._write(json.dumps(header).encode() + b"\n")
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+                raise StoreFullError(
+                    f"no space is left for the bundle {self.path}: free some and export again"
+                ) from error
+            raise InvalidArgumentError(
+                f"no bundle can be written at {self.path}: {error.strerror}"
+            ) from error
+
+    def _write(self, data: bytes) -> None:
+        self._hash.update(data)
+        self._file.write(data)
+
+    def _frame(self, kind: bytes, data: bytes) -> None:
+        self._write(kind + len(data).to_bytes(_LENGTH, "big"))
+        self._write(data)
+
+    def add(self, info: CheckpointInfo, chunks: dict[bytes, bytes]) -> None:
+        with self._errors():
+            self._add_chunks(chunks)
+            self._frame(_RECORD, pack(_as_plain(info)))
+        self.records += 1
+
+    def add_note(self, note: Note, chunks: dict[bytes, bytes]) -> None:
+        with self._errors():
+            self._add_chunks(chunks)
+            self._frame(_NOTE, _note_as_plain(note))
+        self.notes += 1
+
+    def _add_chunks(self, chunks: dict[bytes, bytes]) -> None:
+        for name, raw in chunks.items():
+            if name not in self._written:
+                self._frame(_CHUNK, name + compress(raw))
+                self._written.add(name)
+
+    @property
+    def chunks(self) -> int:
+        """How many have been written."""
+        return len(self._written)
+
+    def finish(self) -> int:
+        """Move the bundle to its place; returns how many bytes it has."""
+        with self._errors():
+            self._frame(_END, b"")
+            self._file.write(self._hash.digest())
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            size = self._file.tell()
+            self._file.close()
+            self._part.replace(self.path)
+        return size
+
+    def abandon(self) -> None:
+        """Remove what was written if it was not finished."""
+        with suppress(OSError):  # what it could not write is not wanted any more
+            self._file.close()
+        self._part.unlink(missing_ok=True)
+
+
+def _as_plain(info: CheckpointInfo) -> dict[str, Any]:
+    plain = {f.name: getattr(info, f.name) for f in fields(info)}
+    return {**plain, "framework": info.framework.value, "created_at": microseconds(info.created_at)}
+
+
+def _from_plain(data: bytes) -> CheckpointInfo:
+    try:
+        plain = unpack(data, "raw")
+        framework, created_at = as_framework(plain["framework"]), moment(plain["created_at"])
+        info = CheckpointInfo(**{**plain, "framework": framework, "created_at": created_at})
+        check_record(info)
+        return info
+    except (KeyError, OverflowError, TypeError, InvalidArgumentError) as error:
+        raise CheckpointIntegrityError(None, f"unreadable record in the bundle ({error})") from None
+
+
+def _note_as_plain(note: Note) -> bytes:
+    until = None if note.expires_at is None else microseconds(note.expires_at)
+    return pack([note.scope, note.key, until, note.body, note.checksum])
+
+
+def _note_from_plain(data: bytes) -> Note:
+    try:
+        scope, key, until, body, checksum = unpack(data, "raw")
+        if type(body) is not bytes or type(checksum) is not bytes:
+            raise TypeError("its body is of another type")
+        expires_at = None if until is None else moment(until)
+        note = Note(checked_name("scope", scope), checked_name("key", key), body, checksum)
+        note = replace(note, expires_at=expires_at)
+    except (OverflowError, TypeError, ValueError) as error:
+        raise CheckpointIntegrityError(None, f"unreadable note in the bundle ({error})") from None
+    check(note)
+    return note
+
+
+class Reader:
+    """Reads a bundle: checks it as a whole first, then gives records and their chunks."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            self._file: BinaryIO = path.open("rb")
+        except OSError as error:
+            raise InvalidArgumentError(
+                f"no bundle can be read at {path}: {error.strerror}"
+            ) from error
+        self._places: dict[bytes, tuple[int, int]] = {}
+        self.records: list[CheckpointInfo] = []
+        self.noted: dict[str, dict[str, tuple[int, int]]] = {}
+        """Where the notes of each checkpoint are, by key."""
+        try:
+            self._read_all(path)
+        except BaseException:
+            self.close()
+            raise
+
+    def _read_all(self, path: Path) -> None:
+        digest = hashlib.sha256()
+        line = self._file.readline(4096)
+        digest.update(line)
+        try:
+            header = json.loads(line)
+            version = header["version"] if header["format"] == FORMAT else None
+        except (ValueError, KeyError, TypeError):
+            version = None
+        if version is None:
+            raise StoreFormatError(f"{path} is not a Holdfast bundle")
+        if version not in (WITHOUT_NOTES, WITH_NOTES):
+            raise StoreFormatError(
+                f"{path} is a bundle of version {version}, this Holdfast reads up to "
+                f"{WITH_NOTES}: upgrade"
+            )
+        for kind, data, at in self._frames(digest):
+            if kind == _CHUNK:
+                self._places[data[:ID_BYTES]] = (at + ID_BYTES, len(data) - ID_BYTES)
+            elif kind == _RECORD:
+                self.records.append(_from_plain(data))
+                verify_record(self.records[-1])
+            elif kind == _NOTE and version == WITH_NOTES:
+                self._place_note(data, at)
+            else:
+                raise CheckpointIntegrityError(None, "the bundle holds what its version has not")
+        if self._file.read(digest.digest_size + 1) != digest.digest():
+            raise CheckpointIntegrityError(None, "the bundle does not match its checksum")
+        if len({info.checkpoint_id for info in self.records}) != len(self.records):
+            raise CheckpointIntegrityError(None, "the bundle holds a checkpoint twice")
+
+    def _place_note(self, data: bytes, at: int) -> None:
+        note = _note_from_plain(data)
+        if not self.records or self.records[-1].checkpoint_id != note.scope:
+            raise CheckpointIntegrityError(note.scope, "its notes do not follow it in the bundle")
+        places = self.noted.setdefault(note.scope, {})
+        if note.key in places:
+            raise CheckpointIntegrityError(note.scope, "the bundle holds a note of it twice")
+        if any(name not in self._places for name, _ in references(decompress(note.body))):
+            raise CheckpointIntegrityError(
+                note.scope, "the chunks of its notes are not before them"
+            )
+        places[note.key] = (at, len(data))
+
+    def _frames(self, digest: Any) -> Iterator[tuple[bytes, bytes, int]]:
+        while True:
+            head = self._file.read(1 + _LENGTH)
+            kind, length = head[:1], int.from_bytes(head[1:], "big")
+            if len(head) != 1 + _LENGTH or kind not in (_CHUNK, _RECORD, _NOTE, _END):
+                raise CheckpointIntegrityError(None, "the bundle is cut short or damaged")
+            if length > 2 * MAX_CHUNK:
+                raise CheckpointIntegrityError(None, f"a frame of the bundle claims {length} bytes")
+            at = self._file.tell()
+            data = self._file.read(length)
+            if len(data) != length:
+                raise CheckpointIntegrityError(None, "the bundle is cut short")
+            digest.update(head)
+            digest.update(data)
+            if kind == _END:
+                return
+            yield kind, data, at
+
+    def _stored(self, names: Collection[bytes]) -> dict[bytes, bytes]:
+        found = {}
+        for name in names:
+            if name in self._places:
+                found[name] = self._at(*self._places[name])
+        return found
+
+    def _at(self, at: int, length: int) -> bytes:
+        self._file.seek(at)
+        return self._file.read(length)
+
+    def chunks_of(self, info: CheckpointInfo) -> dict[bytes, bytes]:
+        """The chunks a record needs, as they are stored, each checked against its name."""
+        try:
+            names = gather(bytes.fromhex(info.content_id), self._stored)
+        except CheckpointIntegrityError as error:
+            raise CheckpointIntegrityError(info.checkpoint_id, error.reason) from None
+        except ValueError:
+            raise CheckpointIntegrityError(info.checkpoint_id, "it names no content") from None
+        return self._stored(names)
+
+    def notes_of(self, checkpoint_id: str, there: Collection[str], in_chunks: bool) -> NotesOnly:
+        """A checkpoint's notes that are not there and have not expired, with their chunks.
+
+        Where a store keeps no chunks, each holds all it needs.
+        """
+        notes: list[Note] = []
+        stored: dict[bytes, bytes] = {}
+        for key, place in self.noted[checkpoint_id].items():
+            note = _note_from_plain(self._at(*place))
+            if key in there or note.is_expired(datetime.now(UTC)):
+                continue
+            root, chunks = self._chunks_of_note(note)
+            if in_chunks:
+                stored.update(self._stored(chunks.keys() - {root}))
+            elif len(chunks) > 1:
+                note = Note.of(note.scope, key, _in_one(root, chunks), note.expires_at)
+            notes.append(note)
+        return NotesOnly(tuple(notes), stored)
+
+    def _chunks_of_note(self, note: Note) -> tuple[bytes, dict[bytes, bytes]]:
+        """The name of a note's body, and the body and all chunks it needs, unpacked."""
+        try:
+            root = chunk_id(decompress(note.body))
+            return root, gather(root, lambda names: {**self._stored(names), root: note.body})
+        except CheckpointIntegrityError as error:
+            raise CheckpointIntegrityError(note.scope, error.reason) from None
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _in_one(root: bytes, chunks: dict[bytes, bytes]) -> bytes:
+    """What a root and all its chunks say, as one body; nothing is revived."""
+    return uncompressed(pack(unrevived(state_to_json(root, chunks))))

@@ -1,0 +1,109 @@
+"""Events: what was announced on a channel, kept in order, read from any place on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from time import monotonic
+from typing import Any
+
+from holdfast.errors import InvalidArgumentError
+from holdfast.ids import new_id
+from holdfast.model import checked_name, moment
+from holdfast.stores.base import NOTE_TIES
+from holdfast.verbs import notes, plan
+from holdfast.verbs.engine import Engine
+from holdfast.verbs.plan import Plan
+from holdfast.verbs.read import resolve
+
+PAGE = 500
+_POLL = 0.02
+_LONGEST_WAIT = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something announced on a channel."""
+
+    channel: str
+    cursor: str
+    """Where it stands: give it as ``after`` to go on behind it, also in another process."""
+    checkpoint_id: str | None
+    data: dict[str, Any]
+    published_at: datetime
+
+
+def scope(channel: str) -> str:
+    """Where the events of a channel are kept."""
+    return f"/events/{checked_name('channel', channel)}"
+
+
+def note(
+    engine: Engine,
+    written: notes.Written,
+    channel: str,
+    checkpoint_id: str | None,
+    data: dict[str, Any],
+    ttl_seconds: float | None,
+) -> None:
+    """Add an event to what is to be written."""
+    expires = None if ttl_seconds is None else datetime.now(UTC) + timedelta(seconds=ttl_seconds)
+    value = {"checkpoint_id": checkpoint_id, "data": data}
+    written.add(engine, scope(channel), new_id(), value, expires)
+
+
+def publish(
+    engine: Engine,
+    channel: str,
+    checkpoint_id: str | None,
+    data: dict[str, Any],
+    ttl_seconds: float | None,
+) -> Plan[None]:
+    """Announce something on a channel; it is durable when this returns."""
+    whole_id = None if checkpoint_id is None else (yield from resolve(checkpoint_id))
+    written = notes.Written()
+    note(engine, written, channel, whole_id, data, ttl_seconds)
+    yield from written.write()
+
+
+def read(engine: Engine, channel: str, after: int) -> Plan[list[Event]]:
+    """The next events of a channel, in their order."""
+    found = yield from notes.read(engine, [scope(channel)], after, PAGE, on_unknown="raw")
+    return [
+        Event(
+            channel,
+            str(note.seq),
+            value["checkpoint_id"],
+            value["data"],
+            moment(note.seq // NOTE_TIES),
+        )
+        for note, value in found
+    ]
+
+
+def place(after: str | Event | None) -> int:
+    """The place that a cursor names; the beginning for None."""
+    text = after.cursor if isinstance(after, Event) else after
+    if text is None:
+        return 0
+    if isinstance(text, str) and text.isdecimal():
+        return int(text)
+    raise InvalidArgumentError(f"after is the cursor of an event, not {after!r}")
+
+
+def wait(engine: Engine, channel: str, after: int, timeout: float | None) -> Plan[bool]:
+    """Whether there is an event past that place, as soon as there is one; False in the end."""
+    at, deadline = scope(channel), None if timeout is None else monotonic() + timeout
+    seen: Any = None
+    while True:
+        tick = yield from plan.tick()
+        if (tick is None or tick != seen) and (yield from plan.notes([at], after, 1)):
+            return True
+        seen = tick
+        left = _LONGEST_WAIT if deadline is None else min(_LONGEST_WAIT, deadline - monotonic())
+        if left <= 0:
+            return False
+        if engine.waits:
+            yield from plan.wait(at, after, left)
+        else:
+            yield from plan.rest(min(_POLL, left))

@@ -1,0 +1,328 @@
+"""Handoffs: an offer to another agent that is claimed once, for a time, and then settled.
+
+An offer is a checkpoint with a target. What becomes of it is noted beside it: ``claim/1``,
+``claim/2``, … by those who took it up, each valid until its lease ends, ``claim/1/renewed/…``, and
+``settled`` once. A scope has each key once, so two workers who want the same claim cannot both win.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from time import monotonic, time
+from typing import Any, Literal
+
+from holdfast.core.contracts import Contract, check_contract, contract_name, contract_schema
+from holdfast.core.migrations import CURRENT_SCHEMA_VERSION
+from holdfast.errors import CheckpointNotFoundError, HandoffError, InvalidArgumentError
+from holdfast.model import Checkpoint, CheckpointInfo, checked_name, new_info
+from holdfast.stores.base import NOTE_TIES, Note, NoteExists, Query
+from holdfast.verbs import events, notes, plan, save
+from holdfast.verbs.claims import Claim
+from holdfast.verbs.engine import Engine
+from holdfast.verbs.plan import Plan
+from holdfast.verbs.read import ancestors, get_info, restore
+
+DEFAULT_LEASE = 300.0
+"""Seconds after which a claim that was neither renewed nor settled is open to others."""
+
+_LONGEST_REST = 30.0
+_BEHIND = 60.0
+"""Seconds by which the clocks of two machines may differ before an announcement is missed."""
+
+Outcome = Literal["completed", "rejected"]
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A checkpoint that was offered to an agent, and what became of it so far."""
+
+    checkpoint_id: str
+    from_agent: str
+    from_session: str
+    to_agent: str
+    contract: str | None
+    """What the contract is called, if there is one."""
+    schema: dict[str, Any] | None
+    """Its JSON Schema, if it has one."""
+    offered_at: datetime
+    expires_at: datetime | None
+    attempts: int = 0
+    """How many workers have claimed it."""
+    worker: str | None = None
+    """Who claimed it last."""
+    claimed_until: datetime | None = None
+    session_id: str | None = None
+    """The session in which it was taken up last."""
+    outcome: Outcome | None = None
+    reason: str | None = None
+
+    def is_open(self, now: datetime | None = None) -> bool:
+        """Whether it can be accepted: not settled, and claimed by nobody whose lease still runs."""
+        claimed = self.claimed_until is not None and (now or datetime.now(UTC)) < self.claimed_until
+        return self.outcome is None and not claimed
+
+
+def handoff(
+    engine: Engine,
+    checkpoint_id: str,
+    target_agent_id: str,
+    contract: Contract | None,
+    ttl_seconds: float | None,
+    publish: bool,
+) -> Plan[str]:
+    """Offer a checkpoint to another agent, as the next checkpoint of its session."""
+    target = checked_name("target_agent_id", target_agent_id)
+    name = None if contract is None else checked_name("contract", contract_name(contract))
+    source = yield from get_info(checkpoint_id)
+    if contract is not None and not isinstance(contract, str):
+        offered = yield from restore(engine, source.checkpoint_id, True, "raise")
+        check_contract(contract, offered.execution_state)
+    info = new_info(
+        agent_id=source.agent_id,
+        framework=source.framework,
+        session_id=source.session_id,
+        parent_id=source.checkpoint_id,
+        step_index=source.step_index + 1,
+        step_name=f"handoff_to_{target}",
+        metadata=source.metadata,
+        ttl_seconds=ttl_seconds,
+        handoff_target=target,
+        handoff_schema=name or CURRENT_SCHEMA_VERSION,
+    )
+    written = notes.Written()
+    if contract is not None and (schema := contract_schema(contract)) is not None:
+        written.add(engine, info.checkpoint_id, "contract", schema, info.expires_at)
+    if publish:
+        event = {"kind": "handoff", "from": source.agent_id, "session_id": source.session_id}
+        events.note(engine, written, f"handoffs:{target}", info.checkpoint_id, event, ttl_seconds)
+    return (yield from save.derive(engine, source, info, written=written))
+
+
+def inbox(engine: Engine, agent_id: str, every: bool = False) -> Plan[list[Offer]]:
+    """The offers an agent may accept, the oldest first; settled and claimed ones too if asked."""
+    checked_name("agent_id", agent_id)
+    infos = yield from plan.query(Query(handoff_target=agent_id))
+    offers = yield from _offers(engine, infos[::-1])
+    now = datetime.now(UTC)
+    return [offer for offer in offers if every or offer.is_open(now)]
+
+
+def offer(engine: Engine, checkpoint_id: str) -> Plan[Offer]:
+    """An offer by its id, or by that of a checkpoint in a session that works on it."""
+    info = yield from get_info(checkpoint_id)
+    if info.handoff_target is not None:
+        return (yield from _offers(engine, [info]))[0]
+    for ancestor in (yield from ancestors(info.checkpoint_id)):
+        if ancestor.handoff_target == info.agent_id:
+            return (yield from _offers(engine, [ancestor]))[0]
+    raise HandoffError(info.checkpoint_id, "is none: this checkpoint was not handed off")
+
+
+def _offers(engine: Engine, infos: Sequence[CheckpointInfo]) -> Plan[list[Offer]]:
+    noted: dict[str, list[tuple[Note, Any]]] = {info.checkpoint_id: [] for info in infos}
+    if infos:
+        for note, value in (yield from notes.read(engine, noted.keys(), on_unknown="raw")):
+            noted[note.scope].append((note, value))
+    return [_offer(info, noted[info.checkpoint_id]) for info in infos]
+
+
+def _offer(info: CheckpointInfo, noted: Iterable[tuple[Note, Any]]) -> Offer:
+    found = Offer(
+        checkpoint_id=info.checkpoint_id,
+        from_agent=info.agent_id,
+        from_session=info.session_id,
+        to_agent=str(info.handoff_target),
+        contract=None if info.handoff_schema == CURRENT_SCHEMA_VERSION else info.handoff_schema,
+        schema=None,
+        offered_at=info.created_at,
+        expires_at=info.expires_at,
+    )
+    for note, value in noted:
+        kind, _, rest = note.key.partition("/")
+        if kind == "contract":
+            found = replace(found, schema=value)
+        elif kind == "settled":
+            found = replace(found, outcome=value["outcome"], reason=value["reason"])
+        elif kind == "claim":
+            number, _, renewed = rest.partition("/")
+            if renewed and int(number) != found.attempts:
+                continue  # too late: another has claimed it since
+            found = replace(
+                found,
+                attempts=int(number),
+                worker=value["worker"],
+                claimed_until=value["until"],
+                session_id=value["session_id"],
+            )
+    return found
+
+
+def accept(
+    engine: Engine,
+    checkpoint_id: str,
+    contract: Contract | None,
+    session_id: str | None,
+    worker: str | None,
+    lease_seconds: float,
+) -> Plan[Checkpoint]:
+    """Claim an offer, for nobody else until the lease ends, and begin a session with it.
+
+    Where a worker before left off, its last checkpoint is where this one goes on.
+    """
+    lease = _checked_lease(lease_seconds)
+    found = yield from offer(engine, checkpoint_id)
+    _check_open(found)
+    source = yield from _where_to_go_on(found)
+    if contract is not None and not isinstance(contract, str):
+        offered = yield from restore(engine, source.checkpoint_id, True, "raise")
+        check_contract(contract, offered.execution_state)
+    short = found.checkpoint_id.rpartition("-")[2][-6:]
+    claim = Claim(
+        found.checkpoint_id,
+        found.attempts + 1,
+        worker or _this_worker(),
+        session_id or found.session_id or f"{found.from_session}-{short}",
+        lease,
+    )
+    info = new_info(
+        agent_id=found.to_agent,
+        framework=source.framework,
+        session_id=claim.session_id,
+        parent_id=source.checkpoint_id,
+        step_index=source.step_index + 1,
+        step_name=f"accepted_from_{found.from_agent}",
+        metadata=source.metadata,
+    )
+    written = notes.Written()
+    claim.note(engine, written)
+    try:
+        accepted = yield from save.derive(engine, source, info, written=written)
+    except NoteExists:
+        _check_open((yield from offer(engine, found.checkpoint_id)))
+        raise HandoffError(found.checkpoint_id, "was taken by another just now") from None
+    engine.claimed((info.agent_id, info.session_id), claim)
+    return (yield from restore(engine, accepted, True, "raise"))
+
+
+def take(
+    engine: Engine,
+    agent_id: str,
+    contract: Contract | None,
+    worker: str | None,
+    lease_seconds: float,
+    timeout: float | None,
+) -> Plan[Checkpoint | None]:
+    """Accept the oldest open offer to an agent as soon as there is one; None in the end."""
+    channel = f"handoffs:{checked_name('agent_id', agent_id)}"
+    deadline = None if timeout is None else monotonic() + timeout
+    at = int((time() - _BEHIND) * 1e6) * NOTE_TIES
+    while True:
+        for event in (yield from events.read(engine, channel, at)):
+            at = int(event.cursor)
+        every = yield from inbox(engine, agent_id, every=True)
+        for found in every:
+            if found.is_open():
+                try:
+                    return (
+                        yield from accept(
+                            engine, found.checkpoint_id, contract, None, worker, lease_seconds
+                        )
+                    )
+                except (CheckpointNotFoundError, HandoffError):
+                    continue  # it expired, or another worker was faster
+        left = _next_look(every)
+        if deadline is not None:
+            left = min(left, deadline - monotonic())
+            if left <= 0:
+                return None
+        yield from events.wait(engine, channel, at, left)
+
+
+def _next_look(offers: Iterable[Offer]) -> float:
+    """Seconds until the first lease ends, which nobody announces."""
+    now = datetime.now(UTC)
+    ends = [o.claimed_until for o in offers if o.outcome is None and o.claimed_until is not None]
+    return min([_LONGEST_REST, *(max(0.01, (end - now).total_seconds()) for end in ends)])
+
+
+def _check_open(found: Offer) -> None:
+    if found.outcome is not None:
+        raise HandoffError(
+            found.checkpoint_id, f"is {found.outcome}" + _because(found.reason) + ": take another"
+        )
+    if not found.is_open():
+        raise HandoffError(
+            found.checkpoint_id,
+            f"is taken by {found.worker} until {found.claimed_until}: take another, or wait",
+        )
+
+
+def _because(reason: str | None) -> str:
+    return f" ({reason})" if reason else ""
+
+
+def _where_to_go_on(found: Offer) -> Plan[CheckpointInfo]:
+    """The offer itself, or what a worker who took it up before had saved last."""
+    if found.session_id is not None:
+        query = Query(agent_id=found.to_agent, session_id=found.session_id, limit=1)
+        for head in (yield from plan.query(query)):
+            return head
+    return (yield from get_info(found.checkpoint_id))
+
+
+def renew(engine: Engine, checkpoint_id: str, lease_seconds: float | None) -> Plan[Offer]:
+    """Hold on to a claim for another lease; an error if it was lost."""
+    found = yield from offer(engine, checkpoint_id)
+    claim = engine.claim_of(found.checkpoint_id)
+    if claim is None or claim.attempt != found.attempts or found.outcome is not None:
+        raise HandoffError(found.checkpoint_id, "is not yours to renew: accept it first")
+    if lease_seconds is not None:
+        claim = replace(claim, lease=_checked_lease(lease_seconds))
+    written = notes.Written()
+    claim = claim.renewed(engine, written)
+    yield from written.write()
+    engine.claimed((found.to_agent, claim.session_id), claim)
+    return (yield from offer(engine, found.checkpoint_id))
+
+
+def settle(
+    engine: Engine, checkpoint_id: str, outcome: Outcome, reason: str | None, publish: bool = True
+) -> Plan[Offer]:
+    """Say once what became of an offer; nobody can accept it any more."""
+    if reason is not None and not isinstance(reason, str):
+        raise InvalidArgumentError(f"reason is a string, not {type(reason).__name__}")
+    found = yield from offer(engine, checkpoint_id)
+    claim = engine.claim_of(found.checkpoint_id)
+    if outcome == "completed" and (claim is None or claim.attempt != found.attempts):
+        raise HandoffError(
+            found.checkpoint_id, f"is not yours to complete: {found.worker or 'nobody'} holds it"
+        )
+    written = notes.Written()
+    value = {"outcome": outcome, "reason": reason, "worker": claim.worker if claim else None}
+    written.add(engine, found.checkpoint_id, "settled", value, found.expires_at)
+    if publish:
+        channel = f"settled:{found.from_agent}"
+        events.note(engine, written, channel, found.checkpoint_id, {"kind": outcome}, None)
+    try:
+        yield from written.write()
+    except NoteExists:
+        settled = yield from offer(engine, found.checkpoint_id)
+        raise HandoffError(
+            found.checkpoint_id, f"is {settled.outcome} already" + _because(settled.reason)
+        ) from None
+    engine.unclaimed(found.checkpoint_id)
+    return (yield from offer(engine, found.checkpoint_id))
+
+
+def _checked_lease(seconds: object) -> timedelta:
+    if isinstance(seconds, (int, float)) and not isinstance(seconds, bool) and 0 < seconds < 10**9:
+        return timedelta(seconds=seconds)
+    raise InvalidArgumentError(f"lease_seconds is a number of seconds above 0, not {seconds!r}")
+
+
+def _this_worker() -> str:
+    return f"{socket.gethostname()}:{os.getpid()}"

@@ -1,0 +1,99 @@
+"""Notes: values written down about a checkpoint, or under a name, that never change it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from datetime import datetime
+from typing import Any
+
+from holdfast.core.chunks import encode
+from holdfast.core.codec import OnUnknown, Trusts, pack
+from holdfast.core.format import chunk_id, compress, decompress, uncompressed
+from holdfast.core.tree import decode, references
+from holdfast.errors import CheckpointIntegrityError
+from holdfast.model import checked_name
+from holdfast.stores.base import Note, NotesOnly, unfold
+from holdfast.verbs import plan
+from holdfast.verbs.engine import Engine
+from holdfast.verbs.plan import Plan
+
+
+class Written:
+    """Notes to be written, alone or with a checkpoint, and the chunks they need."""
+
+    def __init__(self) -> None:
+        self.notes: tuple[Note, ...] = ()
+        self.chunks: dict[bytes, bytes] = {}
+
+    def add(
+        self, engine: Engine, scope: str, key: str, value: Any, expires_at: datetime | None = None
+    ) -> None:
+        """Add a value, under a key that its scope must not have yet."""
+        checked_name("the scope of a note", scope)
+        checked_name("the key of a note", key)
+        if engine.shares_chunks:
+            encoded = encode(value, seed=engine.seed, allow_pickle=engine.allow_pickle)
+            chunks = {name: compress(raw) for name, raw in encoded.chunks.items()}
+            body = chunks.pop(encoded.root)
+            self.chunks.update(chunks)
+        else:
+            body = uncompressed(pack(value, engine.allow_pickle))
+        self.notes += (Note.of(scope, key, body, expires_at),)
+
+    def write(self) -> Plan[None]:
+        """Write them, all or none; NoteExists if a scope has one of the keys."""
+        yield from plan.commit(NotesOnly(self.notes, self.chunks))
+
+
+def read(
+    engine: Engine,
+    scopes: Collection[str] | None,
+    after: int = 0,
+    limit: int | None = None,
+    on_unknown: OnUnknown = "raise",
+    trusts: Trusts | None = None,
+) -> Plan[list[tuple[Note, Any]]]:
+    """Notes in the order they were written, each with its value."""
+    notes = yield from plan.notes(scopes, after, limit)
+    roots = {}
+    for note in notes:
+        check(note)
+        raw = decompress(note.body)
+        roots[chunk_id(raw)] = raw
+    chunks = yield from beneath(roots.values())
+    chunks.update(roots)
+    return [
+        (
+            note,
+            decode(
+                chunk_id(decompress(note.body)),
+                chunks,
+                on_unknown=on_unknown,
+                allow_pickle=engine.allow_pickle,
+                trusts=trusts,
+            ),
+        )
+        for note in notes
+    ]
+
+
+def check(note: Note) -> None:
+    """Refuse a note that does not fit its checksum."""
+    if not note.is_intact():
+        raise CheckpointIntegrityError(
+            note.scope, f"its note {note.key!r} was altered after it was written"
+        )
+
+
+def beneath(roots: Iterable[bytes]) -> Plan[dict[bytes, bytes]]:
+    """All chunks that these unpacked ones refer to, proven."""
+    level: dict[bytes, bool] = {}
+    for raw in roots:
+        level.update(references(raw))
+    walk = unfold(level, {})
+    try:
+        wanted = next(walk)
+        while True:
+            wanted = walk.send((yield from plan.fetch(wanted)))
+    except StopIteration as end:
+        return end.value  # type: ignore[no-any-return]
