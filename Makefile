@@ -12,6 +12,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 PYTEST := $(BIN)/python -m pytest
 CODE    = $(wildcard src tests benchmarks)
+LINTED  = $(CODE) $(wildcard examples)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test lint suite format crash bench test-pythons clean
@@ -27,16 +28,16 @@ demo: $(VENV)/.core  ## See an agent crash, resume, rewind and fork
 test: lint suite  ## Run all that CI runs: lint, types, tests
 
 lint: $(VENV)/.test  ## Check style and types
-	$(BIN)/ruff check $(CODE)
-	$(BIN)/ruff format --check $(CODE)
+	$(BIN)/ruff check $(LINTED)
+	$(BIN)/ruff format --check $(LINTED)
 	$(BIN)/mypy $(CODE)
 
 suite: $(VENV)/.test  ## Run the tests alone
 	$(PYTEST) -n $(JOBS)
 
 format: $(VENV)/.test  ## Format the code and fix what can be fixed
-	$(BIN)/ruff check --fix $(CODE)
-	$(BIN)/ruff format $(CODE)
+	$(BIN)/ruff check --fix $(LINTED)
+	$(BIN)/ruff format $(LINTED)
 
 crash: $(VENV)/.test  ## Kill saves with SIGKILL, CRASHES=1000 times
 	HOLDFAST_CRASHES=$(CRASHES) $(PYTEST) -n $(JOBS) -m crash --timeout 0

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from benchmarks.contenders import graphs
 from benchmarks.contenders.base import Contender, Lister, SyncContender
 from benchmarks.contenders.checkpnt import Checkpnt
 from benchmarks.contenders.diskcache import DiskCache
 from benchmarks.contenders.files import JsonFile, PickleFile
+from benchmarks.contenders.graphs import GraphContender
 from benchmarks.contenders.holdfast import AsyncHoldfast, Holdfast
 from benchmarks.contenders.langgraph import AsyncSqliteSaver, SqliteSaver
 
@@ -24,6 +26,14 @@ PICKLE = "pickle file"
 JSON = "JSON file"
 DISKCACHE = "diskcache"
 
+GRAPH_OURS = "LangGraph on Holdfast"
+GRAPH_OURS_NORMAL = "LangGraph on Holdfast, normal"
+GRAPH_OURS_ASYNC = "LangGraph on Holdfast, async"
+GRAPH_OURS_DELTA = "LangGraph on Holdfast, DeltaChannel"
+GRAPH_SAVER = "LangGraph on SqliteSaver"
+GRAPH_SAVER_ASYNC = "LangGraph on AsyncSqliteSaver"
+GRAPH_SAVER_DELTA = "LangGraph on SqliteSaver, DeltaChannel"
+
 _OURS: dict[str, Callable[[], Lister]] = {
     HOLDFAST: lambda: Holdfast(HOLDFAST),
     HOLDFAST_NORMAL: lambda: Holdfast(HOLDFAST_NORMAL, durability="normal"),
@@ -36,6 +46,18 @@ _SAVERS: dict[str, Callable[[], Lister]] = {
 }
 SYNC = {**_OURS, **_SAVERS}
 """Those that threads and worker processes can drive, and that can list."""
+GRAPHS: dict[str, Callable[[], GraphContender]] = {
+    GRAPH_OURS: lambda: GraphContender(GRAPH_OURS, graphs.ours),
+    GRAPH_OURS_NORMAL: lambda: GraphContender(GRAPH_OURS_NORMAL, graphs.ours_normal),
+    GRAPH_OURS_ASYNC: lambda: GraphContender(GRAPH_OURS_ASYNC, graphs.ours, is_async=True),
+    GRAPH_OURS_DELTA: lambda: GraphContender(GRAPH_OURS_DELTA, graphs.ours, delta=True),
+    GRAPH_SAVER: lambda: GraphContender(GRAPH_SAVER, graphs.official),
+    GRAPH_SAVER_ASYNC: lambda: GraphContender(
+        GRAPH_SAVER_ASYNC, graphs.official_async, is_async=True
+    ),
+    GRAPH_SAVER_DELTA: lambda: GraphContender(GRAPH_SAVER_DELTA, graphs.official, delta=True),
+}
+"""A whole step of a graph, on a saver each."""
 ALL: dict[str, Callable[[], Contender]] = {
     **_OURS,
     HOLDFAST_ASYNC: lambda: AsyncHoldfast(HOLDFAST_ASYNC),
@@ -45,6 +67,7 @@ ALL: dict[str, Callable[[], Contender]] = {
     PICKLE: lambda: PickleFile(PICKLE),
     JSON: lambda: JsonFile(JSON),
     DISKCACHE: lambda: DiskCache(DISKCACHE),
+    **GRAPHS,
 }
 
-__all__ = ["ALL", "SYNC", "Contender", "Lister", "SyncContender"]
+__all__ = ["ALL", "GRAPHS", "SYNC", "Contender", "Lister", "SyncContender"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from benchmarks.measure import Results
-from benchmarks.parts import fork, imports, s4, s5, steps
+from benchmarks.parts import fork, graph, imports, s4, s5, steps
 from benchmarks.settings import Settings
 
 Part = Callable[[Settings, Results], Awaitable[None]]
@@ -18,6 +18,7 @@ PARTS: dict[str, Part] = {
     "S3": steps.s3,
     "S4": s4.run,
     "S5": s5.run,
+    "LG": graph.run,
     "fork": fork.run,
     "import": imports.run,
 }

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from holdfast._version import __version__
+from holdfast.cli import import_
 from holdfast.errors import HoldfastError
 
 
@@ -24,12 +25,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     demo.add_argument(
         "--store", type=Path, metavar="FILE", help="keep the demo's checkpoints in this SQLite file"
     )
+    demo.set_defaults(run=_demo)
+    import_.add_to(commands)
     options = parser.parse_args(arguments)
     try:
-        from holdfast.cli.demo import run
-
-        run(options.store)
+        return int(options.run(options))
     except HoldfastError as error:
         print(f"holdfast: {error}", file=sys.stderr)
         return 1
+
+
+def _demo(options: argparse.Namespace) -> int:
+    from holdfast.cli.demo import run
+
+    run(options.store)
     return 0

@@ -1,0 +1,1 @@
+"""One adapter for each framework; importing one needs that framework."""

@@ -1,0 +1,368 @@
+"""What a LangGraph checkpointer does, as plans that both faces of a client carry out."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Any
+
+from langgraph.checkpoint.base import (
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+    DeltaChannelHistory,
+    PendingWrite,
+)
+
+from holdfast.adapters.langgraph.naming import made_at, place_of, sessions_below
+from holdfast.adapters.langgraph.records import (
+    BUILDS_ON,
+    Form,
+    Place,
+    payload_of,
+    record_of,
+    tuple_of,
+)
+from holdfast.adapters.langgraph.sealing import Sealer
+from holdfast.core.format import compress
+from holdfast.errors import (
+    CheckpointConflictError,
+    CheckpointIntegrityError,
+    InvalidArgumentError,
+    SerializationError,
+)
+from holdfast.ids import new_id
+from holdfast.model import CheckpointInfo
+from holdfast.stores.base import Commit, Note, NoteExists, Query
+from holdfast.verbs import notes, plan, save
+from holdfast.verbs.engine import Engine
+from holdfast.verbs.plan import Plan
+from holdfast.verbs.read import ancestors, restore_all, revive
+
+logger = logging.getLogger("holdfast")
+
+_PAGE = 20
+"""Checkpoints that are read with their states at a time."""
+_LISTED = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What the plans of one saver work with."""
+
+    engine: Engine
+    agent_id: str
+    append_only: tuple[str, ...] = ()
+    sealer: Sealer = field(default_factory=Sealer)
+    other_ids: dict[tuple[str, str], str] = field(default_factory=dict)
+    """Heads that were not put by a saver (forks, say): by session and LangGraph's id."""
+
+    def record_id(self, place: Place, checkpoint_id: str) -> str:
+        """The id of the record of one of LangGraph's checkpoints."""
+        known = self.other_ids.get((place.session_id, checkpoint_id))
+        return known or place.record_id(checkpoint_id)
+
+
+def put(
+    desk: Desk, form: Form, place: Place, checkpoint: Checkpoint, metadata: CheckpointMetadata
+) -> Plan[None]:
+    """Keep a checkpoint; its parent is the one that the place names."""
+    parent = place.checkpoint_id
+    parent_id = None if parent is None else desk.record_id(place, parent)
+    info = record_of(desk.agent_id, place, parent_id, checkpoint, metadata)
+    state = form.state(checkpoint)
+    payload = payload_of(state, parent, metadata)
+    try:
+        yield from save.write(desk.engine, info, payload, desk.append_only)
+    except SerializationError as error:
+        if not error.path.startswith("$.values"):
+            raise
+        state = form.with_unkeepable_sealed(state, error)
+        yield from save.write(desk.engine, info, payload_of(state, parent, metadata))
+
+
+def put_writes(
+    desk: Desk,
+    form: Form,
+    place: Place,
+    writes: Sequence[tuple[str, Any]],
+    task_id: str,
+    task_path: str,
+) -> Plan[None]:
+    """Note what a task wrote, beside the checkpoint it ran on, which may come later."""
+    if place.checkpoint_id is None:
+        raise InvalidArgumentError("put_writes needs a config with a checkpoint_id")
+    scope = desk.record_id(place, place.checkpoint_id)
+    written = notes.Written()
+    written.add(desk.engine, scope, new_id(), form.writes(writes, task_id, task_path))
+    yield from written.write()
+
+
+def get(desk: Desk, form: Form, place: Place) -> Plan[CheckpointTuple | None]:
+    """The checkpoint a place names, or the newest of its namespace."""
+    info = yield from _find(desk, place)
+    record = None if info is None else (yield from plan.load(info.checkpoint_id))
+    if record is None:
+        return None
+    kept = revive(desk.engine, record, trusts=form.trusts)
+    desk.engine.restored(record)
+    noted = yield from _noted(desk, form, [record.info])
+    return tuple_of(form, kept, noted[kept.checkpoint_id])
+
+
+def _find(desk: Desk, place: Place) -> Plan[CheckpointInfo | None]:
+    """The record of a place."""
+    session = Query(agent_id=desk.agent_id, session_id=place.session_id, limit=1)
+    if place.checkpoint_id is None:
+        found = yield from plan.query(session)
+    else:
+        record_id = desk.record_id(place, place.checkpoint_id)
+        found = yield from plan.query(Query(ids=[record_id], agent_id=desk.agent_id))
+        if not found:  # a fork made by Holdfast: it has an id of its own
+            found = yield from _query(session, tags={"checkpoint_id": place.checkpoint_id})
+    if not found:
+        return None
+    info = found[0]
+    checkpoint_id = info.metadata.get("checkpoint_id")
+    if checkpoint_id is not None and info.checkpoint_id != place.record_id(checkpoint_id):
+        desk.other_ids[place.session_id, checkpoint_id] = info.checkpoint_id
+    return info
+
+
+def _query(query: Query, **changes: Any) -> Plan[list[CheckpointInfo]]:
+    return (yield from plan.query(replace(query, **changes)))
+
+
+def _noted(
+    desk: Desk, form: Form, infos: Collection[CheckpointInfo]
+) -> Plan[dict[str, list[dict[str, Any]]]]:
+    """What tasks wrote on these checkpoints."""
+    found: dict[str, list[dict[str, Any]]] = {info.checkpoint_id: [] for info in infos}
+    for note, value in (yield from notes.read(desk.engine, found.keys(), trusts=form.trusts)):
+        found[note.scope].append(value)
+    return found
+
+
+def list_infos(
+    desk: Desk,
+    place: Place | None,
+    every_namespace: bool,
+    wanted: dict[str, Any],
+    before: str | None,
+    limit: int | None,
+) -> Plan[list[CheckpointInfo]]:
+    """The records of a listing, newest first."""
+    if limit is not None and limit <= 0:
+        return []
+    if place is not None and place.checkpoint_id is not None:
+        wanted = {**wanted, "checkpoint_id": place.checkpoint_id}
+    # Stores compare types as well; for LangGraph 1 is True, and what is missing is None.
+    tags = {name: value for name, value in wanted.items() if type(value) is str}
+    others = wanted.keys() - tags.keys()
+    query = Query(
+        agent_id=desk.agent_id,
+        tags=tags,
+        # A microsecond more than its own: ids are finer than that, and are compared below.
+        until=None if before is None else made_at(before) + timedelta(microseconds=1),
+        limit=limit if before is None and not others else None,
+    )
+    if place is None:
+        found = yield from plan.query(query)
+    else:
+        found = yield from _query(query, session_id=place.session_id)
+        if every_namespace:
+            below = sessions_below(place.thread_id)
+            found += yield from _query(query, session_prefix=below)
+    found = [
+        info
+        for info in found
+        if "checkpoint_id" in info.metadata
+        and all(info.metadata.get(name) == wanted[name] for name in others)
+    ]
+    if before is not None:
+        found = [info for info in found if info.metadata["checkpoint_id"] < before]
+    found.sort(key=lambda info: info.metadata["checkpoint_id"], reverse=True)
+    return found[:limit]
+
+
+def pages(infos: Sequence[CheckpointInfo]) -> Iterable[Sequence[CheckpointInfo]]:
+    """Records in parts that are small enough to hold with their states."""
+    return (infos[start : start + _PAGE] for start in range(0, len(infos), _PAGE))
+
+
+def tuples(desk: Desk, form: Form, infos: Sequence[CheckpointInfo]) -> Plan[list[CheckpointTuple]]:
+    """These records as LangGraph knows them."""
+    kept = yield from restore_all(desk.engine, infos, form.trusts)
+    noted = yield from _noted(desk, form, infos)
+    return [tuple_of(form, each, noted[each.checkpoint_id]) for each in kept]
+
+
+def _thread(desk: Desk, thread_id: str) -> Plan[list[CheckpointInfo]]:
+    """All records of a thread, of every namespace."""
+    place = Place(thread_id, "", None)
+    return (yield from list_infos(desk, place, True, {}, None, None))
+
+
+def delete_thread(desk: Desk, thread_id: str) -> Plan[None]:
+    """Remove a thread with all its namespaces and writes."""
+    yield from _delete(desk, (yield from _thread(desk, thread_id)))
+
+
+def _delete(desk: Desk, infos: Iterable[CheckpointInfo]) -> Plan[None]:
+    ids = [info.checkpoint_id for info in infos]
+    for start in range(0, len(ids), _LISTED):
+        part = ids[start : start + _LISTED]
+        yield from plan.delete(part)
+        desk.engine.forget(*part)
+
+
+def delete_for_runs(desk: Desk, run_ids: Sequence[str]) -> Plan[None]:
+    """Remove what these runs made, but for what the state of a later run still builds on."""
+    made: dict[str, CheckpointInfo] = {}
+    for run_id in run_ids:
+        found = yield from plan.query(Query(agent_id=desk.agent_id, tags={"run_id": str(run_id)}))
+        made.update({info.checkpoint_id: info for info in found})
+    infos: list[CheckpointInfo] = []
+    for session_id in {info.session_id for info in made.values()}:
+        infos += yield from plan.query(Query(agent_id=desk.agent_id, session_id=session_id))
+    spared = yield from _spared(desk, infos, made.keys())
+    if spared:
+        logger.warning(
+            "%d checkpoints of the deleted runs are kept: delta channels of others need them",
+            len(spared),
+        )
+    yield from _delete(desk, [info for key, info in made.items() if key not in spared])
+
+
+def prune(desk: Desk, thread_ids: Sequence[str], strategy: str) -> Plan[None]:
+    """Remove all but the newest checkpoint of each namespace and what it builds on; or all."""
+    if strategy not in ("keep_latest", "delete"):
+        raise InvalidArgumentError(f'strategy is "keep_latest" or "delete", not {strategy!r}')
+    for thread_id in thread_ids:
+        infos = yield from _thread(desk, thread_id)
+        removed = {info.checkpoint_id for info in infos}
+        if strategy == "keep_latest":
+            heads = {info.session_id: info for info in reversed(infos)}
+            removed -= {head.checkpoint_id for head in heads.values()}
+            removed -= yield from _spared(desk, infos, removed)
+        yield from _delete(desk, [info for info in infos if info.checkpoint_id in removed])
+
+
+def _spared(desk: Desk, infos: list[CheckpointInfo], removed: Collection[str]) -> Plan[set[str]]:
+    """Those to be removed, of these sessions, without which one that stays is not whole.
+
+    They stay, and so have to be whole as well.
+    """
+    if any(BUILDS_ON in info.metadata for info in infos if info.checkpoint_id in removed):
+        infos = yield from plan.query(Query(agent_id=desk.agent_id))  # forks are elsewhere
+    by_id = {info.checkpoint_id: info for info in infos}
+    stay = [info for info in infos if info.checkpoint_id not in removed]
+    spared: set[str] = set()
+    while stay:
+        info = stay.pop()
+        parent = by_id.get(info.parent_id or "")
+        if parent is None or parent.checkpoint_id in spared or BUILDS_ON not in info.metadata:
+            continue
+        if parent.checkpoint_id in removed:
+            spared.add(parent.checkpoint_id)
+            stay.append(parent)
+    return spared
+
+
+def copy_thread(desk: Desk, source: str, target: str) -> Plan[None]:
+    """Give another thread the same checkpoints and writes; what it has already is left alone."""
+    infos = yield from _thread(desk, source)
+    copies = {info.checkpoint_id: _moved(info, target) for info in infos}
+    for info in reversed(infos):
+        copy = copies[info.checkpoint_id]
+        parent = copies.get(info.parent_id or "")
+        copy = copy.with_(parent_id=None if parent is None else parent.checkpoint_id)
+        noted = yield from plan.notes([info.checkpoint_id])
+        renamed = [Note.of(copy.checkpoint_id, n.key, n.body, n.expires_at) for n in noted]
+        try:
+            yield from _commit_copy(desk, info, copy, tuple(renamed))
+        except (CheckpointConflictError, NoteExists):
+            continue
+
+
+def _moved(info: CheckpointInfo, target: str) -> CheckpointInfo:
+    """The record of the same checkpoint in another thread."""
+    place = Place(target, place_of(info.session_id)[1], None)
+    return info.with_(
+        checkpoint_id=place.record_id(info.metadata["checkpoint_id"]),
+        session_id=place.session_id,
+        metadata={**info.metadata, "thread_id": target},
+    )
+
+
+def _commit_copy(
+    desk: Desk, source: CheckpointInfo, copy: CheckpointInfo, noted: tuple[Note, ...]
+) -> Plan[None]:
+    if desk.engine.shares_chunks:
+        commit = Commit(copy, {}, source.checkpoint_id, False, noted)
+    else:
+        record = yield from plan.load(source.checkpoint_id)
+        chunks = {} if record is None else record.chunks
+        stored = {name: compress(raw) for name, raw in chunks.items()}
+        commit = Commit(copy, stored, None, False, noted)
+    yield from plan.commit(commit)
+
+
+def history(
+    desk: Desk, form: Form, place: Place, channels: Sequence[str]
+) -> Plan[dict[str, DeltaChannelHistory]]:
+    """For each channel its nearest stored value among the ancestors, and what was written since."""
+    writes: dict[str, list[PendingWrite]] = {channel: [] for channel in channels}
+    seeds: dict[str, Any] = {}
+    remaining = set(channels)
+    info = yield from _find(desk, place)
+    chain = [] if info is None else (yield from _path(info))
+    for page in pages(chain):
+        noted = yield from _noted(desk, form, page)
+        for info in page:
+            if not remaining:
+                break
+            pending = form.pending(noted[info.checkpoint_id])
+            for write in reversed(pending):
+                if write[1] in remaining:
+                    writes[write[1]].append(write)
+            # What builds on its ancestors in all that is asked for need not be read.
+            if remaining - set(info.metadata.get(BUILDS_ON, ())):
+                for kept in (yield from restore_all(desk.engine, [info], form.trusts)):
+                    values = tuple_of(form, kept, ()).checkpoint["channel_values"]
+                    seeds.update({name: values[name] for name in remaining & values.keys()})
+            remaining -= seeds.keys()
+    if info is not None:
+        _check_whole(chain[-1] if chain else info, remaining)
+    found: dict[str, DeltaChannelHistory] = {}
+    for channel in channels:
+        found[channel] = {"writes": writes[channel][::-1]}
+        if channel in seeds:
+            found[channel]["seed"] = seeds[channel]
+    return found
+
+
+def _path(info: CheckpointInfo) -> Plan[list[CheckpointInfo]]:
+    """The ancestors of a checkpoint; not the one that a fork is made of: that is the fork's twin.
+
+    What tasks wrote on the twin led to its own children.
+    """
+    path = []
+    for ancestor in (yield from ancestors(info.checkpoint_id)):
+        if ancestor.metadata.get("checkpoint_id") != info.metadata.get("checkpoint_id"):
+            path.append(ancestor)
+        info = ancestor
+    return path
+
+
+def _check_whole(oldest: CheckpointInfo, missing: set[str]) -> None:
+    """Refuse a path that ends too early: a part of these channels was removed."""
+    lost = missing.intersection(oldest.metadata.get(BUILDS_ON, ()))
+    if lost and oldest.parent_id is not None:
+        raise CheckpointIntegrityError(
+            oldest.checkpoint_id,
+            f"its delta channels {', '.join(sorted(lost))} build on {oldest.parent_id}, "
+            "which was removed",
+        )

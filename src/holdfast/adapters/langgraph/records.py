@@ -1,0 +1,290 @@
+"""LangGraph's checkpoints and writes as Holdfast's records and notes, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self, cast
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    WRITES_IDX_MAP,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+    PendingWrite,
+    get_checkpoint_id,
+    writes_sort_key,
+)
+from langgraph.checkpoint.serde._msgpack import SAFE_MSGPACK_TYPES
+from langgraph.checkpoint.serde.base import SerializerProtocol
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.checkpoint.serde.types import ERROR
+
+from holdfast.adapters.langgraph.naming import made_at, place_of, record_id, session_of
+from holdfast.adapters.langgraph.sealing import WHOLE, Sealer
+from holdfast.core.codec import Trusts, Unpacker, pack
+from holdfast.core.raw import Sealed
+from holdfast.errors import CheckpointIntegrityError, InvalidArgumentError, SerializationError
+from holdfast.model import Checkpoint as Kept
+from holdfast.model import CheckpointInfo, Framework, make_payload, new_info
+
+_NO_NODES = ("__input__", "__interrupt__")
+BUILDS_ON = "builds_on"
+"""The tag of a checkpoint that is not whole: the delta channels its ancestors hold the rest of."""
+_APART = "error"
+"""The tag of an error in Holdfast's own form: one of an unknown class must not stop a resume."""
+_OWN_TAGS = frozenset({"thread_id", "checkpoint_ns", "checkpoint_id", BUILDS_ON})
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a config points: a thread, a namespace, and a checkpoint if it names one."""
+
+    thread_id: str
+    namespace: str
+    checkpoint_id: str | None
+
+    @classmethod
+    def of(cls, config: RunnableConfig) -> Self:
+        """The place of a config; without a thread it is none."""
+        configurable = config.get("configurable") or {}
+        if "thread_id" not in configurable:
+            raise InvalidArgumentError(
+                "the config names no thread: pass {'configurable': {'thread_id': ...}}"
+            )
+        return cls(
+            str(configurable["thread_id"]),
+            configurable.get("checkpoint_ns") or "",
+            get_checkpoint_id(config),
+        )
+
+    @property
+    def session_id(self) -> str:
+        return session_of(self.thread_id, self.namespace)
+
+    def record_id(self, checkpoint_id: str) -> str:
+        """The Holdfast id of one of LangGraph's in this namespace."""
+        return record_id(self.thread_id, self.namespace, checkpoint_id)
+
+    def config(self, checkpoint_id: str) -> RunnableConfig:
+        """The config of a checkpoint in this namespace."""
+        return {
+            "configurable": {
+                "thread_id": self.thread_id,
+                "checkpoint_ns": self.namespace,
+                "checkpoint_id": checkpoint_id,
+            }
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How values are written: in Holdfast's own form, or sealed by the saver's serializer."""
+
+    serde: SerializerProtocol
+    sealer: Sealer
+
+    @property
+    def is_open(self) -> bool:
+        """Whether values are kept in Holdfast's own form, which listings and diffs can read."""
+        return type(self.serde) is JsonPlusSerializer and not self.serde._custom_unpack_ext_hook
+
+    @property
+    def trusts(self) -> Trusts | None:
+        """What the serializer's list of allowed types says; None where it allows all."""
+        allowed = getattr(
+            getattr(self.serde, "serde", self.serde), "_allowed_msgpack_modules", True
+        )
+        if allowed is True:
+            return None
+
+        def trusts(name: str) -> bool:
+            module, _, qualname = name.partition(":")
+            key = (module, qualname.rpartition(".")[2])
+            return (
+                key in SAFE_MSGPACK_TYPES
+                or key in (allowed or ())
+                or module in ("builtins", "langgraph.checkpoint.serde.types", "holdfast.core.raw")
+            )
+
+        return trusts
+
+    def state(self, checkpoint: Checkpoint) -> dict[str, Any]:
+        """What is kept of a checkpoint: its values, and apart from them all else."""
+        values = checkpoint["channel_values"]
+        rest = {name: part for name, part in checkpoint.items() if name != "channel_values"}
+        state: dict[str, Any] = {"values": values, "checkpoint": rest}
+        return state if self.is_open else self.sealed(state, values)
+
+    def sealed(self, state: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+        """The same state with these of its values sealed."""
+        shapes, values = {}, dict(state["values"])
+        for name in names:
+            shapes[name], values[name] = self.sealer.seal(self.serde, values[name])
+        return {**state, "values": values, "sealed": shapes}
+
+    def with_unkeepable_sealed(
+        self, state: dict[str, Any], error: SerializationError
+    ) -> dict[str, Any]:
+        """The same state with those values sealed that Holdfast's own form cannot keep."""
+        unkeepable = [name for name, value in state["values"].items() if not _keeps(value)]
+        if not unkeepable:
+            raise error
+        try:
+            return self.sealed(state, unkeepable)
+        except Exception as second:
+            raise SerializationError(
+                error.path,
+                f"{error.problem} (and the saver's {type(self.serde).__name__}: {second})",
+            ) from error
+
+    def values(self, state: dict[str, Any]) -> dict[str, Any]:
+        """The channel values of a kept state."""
+        shapes = state.get("sealed", {})
+        return {
+            name: self.sealer.open(self.serde, shapes[name], value) if name in shapes else value
+            for name, value in state["values"].items()
+        }
+
+    def writes(
+        self, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str
+    ) -> dict[str, Any]:
+        """What is noted of a task's writes."""
+        rows = []
+        for index, (channel, value) in enumerate(writes):
+            kept, sealed = self._write(channel, value)
+            rows.append([WRITES_IDX_MAP.get(channel, index), channel, kept, sealed])
+        return {"task_id": task_id, "task_path": task_path, "writes": rows}
+
+    def _write(self, channel: str, value: Any) -> tuple[Any, bool]:
+        """What is kept of one write, and whether that is sealed."""
+        if not self.is_open or not _keeps(value):
+            return self.sealer.seal_whole(self.serde, value), True
+        if channel == ERROR:
+            return Sealed(_APART, pack(value)), True
+        return value, False
+
+    def _written(self, kept: Sealed) -> Any:
+        """The value of a write that was sealed."""
+        if kept.tag == _APART:
+            return Unpacker("raw", trusts=self.trusts).unpack(kept.data)
+        return self.sealer.open(self.serde, WHOLE, kept)
+
+    def pending(self, noted: Iterable[dict[str, Any]]) -> list[PendingWrite]:
+        """The writes of a checkpoint, in LangGraph's order, from notes in theirs.
+
+        The first of equal writes counts, but of errors, interrupts and resumes the last.
+        """
+        found: dict[tuple[str, str, int], tuple[str, Any, bool]] = {}
+        taken: dict[tuple[str, int], tuple[str, str, int]] = {}
+        for note in noted:
+            task_id, path = note["task_id"], note["task_path"]
+            for index, channel, value, sealed in note["writes"]:
+                known = taken.get((task_id, index))
+                if known is not None and channel not in WRITES_IDX_MAP:
+                    continue
+                if known is not None:
+                    del found[known]
+                key = writes_sort_key(path, task_id, index)
+                taken[task_id, index] = key
+                found[key] = (channel, value, sealed)
+        return [
+            (key[1], channel, self._written(value) if sealed else value)
+            for key, (channel, value, sealed) in sorted(found.items(), key=lambda item: item[0])
+        ]
+
+
+def _keeps(value: Any) -> bool:
+    try:
+        pack(value)
+    except SerializationError:
+        return False
+    return True
+
+
+def record_of(
+    agent_id: str,
+    place: Place,
+    parent_id: str | None,
+    checkpoint: Checkpoint,
+    metadata: CheckpointMetadata,
+) -> CheckpointInfo:
+    """The record of a checkpoint in the namespace of a place."""
+    tags: dict[str, Any] = {
+        **metadata,
+        "thread_id": place.thread_id,
+        "checkpoint_ns": place.namespace,
+        "checkpoint_id": checkpoint["id"],
+    }
+    counters = metadata.get("counters_since_delta_snapshot") or {}
+    deltas = [name for name in counters if name not in checkpoint["channel_values"]]
+    if deltas:
+        tags[BUILDS_ON] = deltas
+    info = new_info(
+        agent_id=agent_id,
+        session_id=place.session_id,
+        parent_id=parent_id,
+        framework=Framework.LANGGRAPH,
+        step_index=max(0, metadata.get("step", -1) + 1),
+        step_name=_step_name(checkpoint, metadata),
+        metadata=tags,
+    )
+    own = {
+        "checkpoint_id": place.record_id(checkpoint["id"]),
+        "created_at": made_at(checkpoint["id"], checkpoint.get("ts")),
+    }
+    return CheckpointInfo.of({**info.__dict__, **own})
+
+
+def payload_of(state: dict[str, Any], parent: str | None, metadata: CheckpointMetadata) -> Any:
+    """The payload of a checkpoint; LangGraph's own parent and odd metadata are kept exactly."""
+    if parent is not None:
+        state["parent"] = parent
+    if _OWN_TAGS & metadata.keys():
+        state["metadata"] = metadata
+    return make_payload(state, {})
+
+
+def _step_name(checkpoint: Checkpoint, metadata: CheckpointMetadata) -> str | None:
+    """The nodes that ran in this step; for what came from outside (or was sent), its source.
+
+    A node that ran has seen the newest version there was before this step.
+    """
+    source = metadata.get("source")
+    before = max(map(_number, checkpoint["channel_versions"].values()), default=0) - 1
+    nodes = [
+        node
+        for node, seen in checkpoint["versions_seen"].items()
+        if seen and node not in _NO_NODES and max(map(_number, seen.values())) == before
+    ]
+    return ", ".join(nodes) if nodes and source == "loop" else source
+
+
+def _number(version: Any) -> int:
+    """Versions are numbers, or strings that begin with one; of others nothing can be told."""
+    digits = str(version).partition(".")[0]
+    return int(digits) if digits.isdecimal() else -1
+
+
+def tuple_of(form: Form, kept: Kept, noted: Iterable[dict[str, Any]]) -> CheckpointTuple:
+    """A kept checkpoint as LangGraph knows it."""
+    place = Place(*place_of(kept.session_id), None)
+    state = kept.execution_state
+    try:
+        checkpoint = {**state["checkpoint"], "channel_values": form.values(state)}
+        parent = state.get("parent")
+        metadata = state.get("metadata")
+        if metadata is None:
+            metadata = {k: v for k, v in kept.metadata.items() if k not in _OWN_TAGS}
+        return CheckpointTuple(
+            place.config(checkpoint["id"]),
+            cast(Checkpoint, checkpoint),
+            metadata,
+            None if parent is None else place.config(parent),
+            form.pending(noted),
+        )
+    except (KeyError, TypeError, AttributeError) as error:
+        raise CheckpointIntegrityError(
+            kept.checkpoint_id, f"it is not a checkpoint of LangGraph ({error!r})"
+        ) from error

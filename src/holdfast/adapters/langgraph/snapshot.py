@@ -1,0 +1,143 @@
+"""Snapshots of LangGraph's state as Holdfast checkpoints, for those who keep them by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from langgraph.checkpoint.serde.base import SerializerProtocol
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+
+from holdfast.adapters.langgraph.naming import session_of
+from holdfast.adapters.langgraph.records import Form, tuple_of
+from holdfast.adapters.langgraph.sealing import Sealer
+from holdfast.errors import InvalidArgumentError
+from holdfast.model import Checkpoint, CheckpointBuilder, Framework
+
+_FIELDS = ("next", "metadata", "created_at", "tasks", "interrupts")
+_PLACE = ("thread_id", "checkpoint_ns", "checkpoint_id", "checkpoint_map")
+_TO_NODE = "branch:to:"
+
+
+class LangGraphAdapter:
+    """Turns what ``graph.get_state(config)`` gives into a checkpoint, and back into its parts.
+
+    >>> from holdfast.adapters.langgraph import LangGraphAdapter
+    >>> snapshot = {"values": {"n": 1}, "next": ("work",), "metadata": {"step": 2}}
+    >>> checkpoint = LangGraphAdapter.extract(snapshot, agent_id="planner", context={"user": "ada"})
+    >>> LangGraphAdapter.reconstruct(checkpoint)["next"]
+    ('work',)
+    """
+
+    framework = Framework.LANGGRAPH
+
+    @classmethod
+    def extract(
+        cls,
+        snapshot: Any,
+        agent_id: str = "langgraph",
+        session_id: str | None = None,
+        parent_id: str | None = None,
+        step_index: int | None = None,
+        step_name: str | None = None,
+        context: dict[str, Any] | None = None,
+        ttl_seconds: float | None = None,
+        **metadata: Any,
+    ) -> Checkpoint:
+        """The checkpoint of a StateSnapshot (or a dict of its fields); ``client.put`` keeps it.
+
+        The session is the snapshot's thread unless another is named. Of the config only what names
+        the place is kept: the rest may hold secrets.
+        """
+        fields = _fields(snapshot)
+        state: dict[str, Any] = {
+            "values": fields["values"],
+            "config": _place(fields.get("config")) or {},
+            "parent_config": _place(fields.get("parent_config")),
+            **{name: fields[name] for name in _FIELDS if fields.get(name) is not None},
+        }
+        state.setdefault("next", ())
+        state.setdefault("metadata", {})
+        place = state["config"].get("configurable", {})
+        step, source = (state["metadata"].get(name) for name in ("step", "source"))
+        builder = (
+            CheckpointBuilder(agent_id, cls.framework)
+            .step(_index(step) if step_index is None else step_index, name=step_name or source)
+            .execution_state(state)
+            .context(dict(context or {}))
+            .tag(**{name: place[name] for name in ("thread_id", "checkpoint_id") if name in place})
+            .tag(**metadata)
+            .parent(parent_id)
+            .ttl(ttl_seconds)
+        )
+        if session_id is None and "thread_id" in place:
+            session_id = session_of(str(place["thread_id"]), place.get("checkpoint_ns") or "")
+        return (builder.session(session_id) if session_id is not None else builder).build()
+
+    @classmethod
+    def reconstruct(
+        cls, checkpoint: Checkpoint, serde: SerializerProtocol | None = None
+    ) -> dict[str, Any]:
+        """The parts of the snapshot that a checkpoint was made of, by ``extract`` or by a saver.
+
+        Values that a saver sealed need the serializer it had.
+        """
+        state = checkpoint.execution_state
+        if checkpoint.framework is not cls.framework or type(state) is not dict:
+            raise InvalidArgumentError(
+                f"checkpoint {checkpoint.checkpoint_id!r} is of {checkpoint.framework}, "
+                "not of langgraph: its state has another shape"
+            )
+        parts = {
+            "values": {},
+            "next": (),
+            "config": {},
+            "metadata": {},
+            "parent_config": None,
+            **(_of_saver(checkpoint, serde) if "checkpoint" in state else state),
+        }
+        return {
+            **parts,
+            "thread_id": parts["config"].get("configurable", {}).get("thread_id"),
+            "context": checkpoint.agent_context,
+        }
+
+
+def _fields(snapshot: Any) -> Mapping[str, Any]:
+    if isinstance(snapshot, Mapping):
+        found: Mapping[str, Any] = snapshot
+    else:
+        names = ("values", "config", "parent_config", *_FIELDS)
+        found = {name: getattr(snapshot, name) for name in names if hasattr(snapshot, name)}
+    if "values" not in found:
+        raise InvalidArgumentError(
+            f"no snapshot of LangGraph: {type(snapshot).__name__} has no values; "
+            "pass what graph.get_state(config) returns"
+        )
+    return found
+
+
+def _index(step: Any) -> int:
+    """Holdfast counts from 0 what LangGraph counts from -1, its input."""
+    return max(0, step + 1) if isinstance(step, int) else 0
+
+
+def _place(config: Any) -> Any:
+    if config is None:
+        return None
+    configurable = config.get("configurable", {})
+    return {"configurable": {name: configurable[name] for name in _PLACE if name in configurable}}
+
+
+def _of_saver(checkpoint: Checkpoint, serde: SerializerProtocol | None) -> dict[str, Any]:
+    """The parts of a checkpoint that a saver put."""
+    found = tuple_of(Form(serde or JsonPlusSerializer(), Sealer()), checkpoint, ())
+    values = found.checkpoint["channel_values"]
+    return {
+        "values": {k: v for k, v in values.items() if not k.startswith(("__", _TO_NODE))},
+        "next": tuple(k.removeprefix(_TO_NODE) for k in values if k.startswith(_TO_NODE)),
+        "config": found.config,
+        "metadata": found.metadata,
+        "parent_config": found.parent_config,
+        "created_at": found.checkpoint["ts"],
+    }
