@@ -1,4 +1,4 @@
-"""`Send` runs a node many times at once; after a failure only the part that failed runs again."""
+"""`Send` runs a node many times; after a failure only the part that failed runs again."""
 
 import operator
 from typing import Annotated
@@ -9,7 +9,8 @@ from typing_extensions import TypedDict
 
 from holdfast.adapters.langgraph import HoldfastSaver
 
-CONFIG = {"configurable": {"thread_id": "survey-1"}}
+# One at a time: then it is certain that the others had finished when one failed.
+CONFIG = {"configurable": {"thread_id": "survey-1"}, "max_concurrency": 1}
 runs: list[str] = []
 
 

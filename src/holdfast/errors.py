@@ -11,6 +11,14 @@ HoldfastError
 ├── InvalidArgumentError           an argument is of the wrong type or out of range
 ├── HandoffError                   an offer cannot be accepted, settled or renewed (any more)
 ├── ContractError                  a state does not fit the contract of a handoff
+├── RunError                       a run cannot go on as asked
+│   ├── SessionBusyError           another process works on the session
+│   ├── SessionLostError           another process took the session over meanwhile
+│   ├── DivergenceError            after a resume the program did other than what was recorded
+│   ├── UnknownEffectError         nobody knows whether a call took place: decide first
+│   ├── RollbackRefusedError       it would go back past what cannot be undone
+│   ├── TaskError                  a plan that cannot be carried out
+│   └── ApprovalDenied             a call was not allowed
 ├── StoreError                     the store could not do what was asked
 │   ├── StoreConnectionError       it cannot be opened or reached
 │   ├── StoreClosedError           the client was closed
@@ -133,6 +141,47 @@ class ContractError(HoldfastError, ValueError):
         shown = "; ".join(map(str, self.problems[:5]))
         more = f"; and {len(self.problems) - 5} more" if len(self.problems) > 5 else ""
         super().__init__(f"the state does not fit the contract {contract}: {shown}{more}")
+
+
+class RunError(HoldfastError):
+    """A run cannot go on as asked."""
+
+
+class SessionBusyError(RunError):
+    """Another process works on the session."""
+
+
+class SessionLostError(RunError):
+    """Another process took the session over; nothing more is written by this one."""
+
+
+class DivergenceError(RunError):
+    """After a resume the program did other than what was recorded."""
+
+
+class UnknownEffectError(RunError):
+    """A call was begun and its end is not recorded; it may have taken place or not."""
+
+
+class RollbackRefusedError(RunError):
+    """A rollback would go back past what cannot be undone; ``effects`` lists it."""
+
+    def __init__(self, message: str, effects: Sequence[object] = ()) -> None:
+        self.effects = list(effects)
+        super().__init__(message)
+
+
+class TaskError(RunError):
+    """A plan that cannot be carried out."""
+
+
+class ApprovalDenied(RunError):
+    """A call was not allowed; ``reason`` says why, if a reason was given."""
+
+    def __init__(self, tool: str, reason: str | None = None) -> None:
+        self.tool = tool
+        self.reason = reason
+        super().__init__(f"{tool} was not allowed" + (f": {reason}" if reason else ""))
 
 
 class StoreError(HoldfastError):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
 
@@ -23,12 +24,17 @@ from holdfast.verbs.engine import Engine
 from holdfast.verbs.events import Event
 from holdfast.verbs.handoff import DEFAULT_LEASE, Offer
 from holdfast.verbs.lineage import Tree
-from holdfast.verbs.plan import Do, Plan, Rest, Step
+from holdfast.verbs.plan import Call, Do, Plan, Rest, Step
 from holdfast.verbs.prune import Keep, Pruned
 from holdfast.verbs.upkeep import Progress, Verified
 
 if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
+    from concurrent.futures import Executor, ThreadPoolExecutor
+
+    from holdfast.session.approval import Question
+    from holdfast.session.arun import AsyncRun
+    from holdfast.session.explore import Exploration, Outcome
+    from holdfast.session.replay import Step as ReplayStep
 
 T = TypeVar("T")
 
@@ -46,8 +52,10 @@ class Client(Face):
     {'step': 1}
     """
 
-    def __init__(self, store: Store, engine: Engine | None = None) -> None:
-        super().__init__(store, engine)
+    def __init__(
+        self, store: Store, engine: Engine | None = None, *, url: str | None = None
+    ) -> None:
+        super().__init__(store, engine, url=url)
         self._threads: ThreadPoolExecutor | None = None
         self._loops = Loops(store) if store.groups_commits else None
         forks.watch(self)
@@ -81,6 +89,8 @@ class Client(Face):
             return await self._in_thread(ask.function)
         if isinstance(ask, Rest):
             return await self._rest(ask.seconds)
+        if isinstance(ask, Call):
+            return await self._call(ask)
         if ask.method == "tick":
             return self._store.tick()
         if self._store.speaks_async:
@@ -91,6 +101,15 @@ class Client(Face):
         if not self._store.blocks:
             return method(*ask.args)
         return await self._in_thread(method, *ask.args)
+
+    async def _call(self, ask: Call) -> Any:
+        """An async function is awaited; another one runs in a thread, so that it blocks nobody."""
+        from inspect import isawaitable, iscoroutinefunction
+
+        if iscoroutinefunction(ask.function):
+            return await ask.function(*ask.args, **ask.kwargs)
+        answer = await self._in_thread(partial(ask.function, *ask.args, **ask.kwargs))
+        return await answer if isawaitable(answer) else answer
 
     async def _rest(self, seconds: float) -> None:
         import asyncio
@@ -345,6 +364,137 @@ class Client(Face):
             for event in await self._run(happenings.read(self._engine, channel, at)):
                 at = int(event.cursor)
                 yield event
+
+    def session(
+        self,
+        agent_id: str,
+        session_id: str | None = None,
+        *,
+        workspace: Any = None,
+        state: Any = None,
+        context: dict[str, Any] | None = None,
+        version: int | str | None = None,
+        approval: Any = None,
+        approve_when: Any = None,
+        approval_expires_seconds: float | None = None,
+        approval_timeout: float | None = None,
+        lease_seconds: float = 30.0,
+        takeover: bool = False,
+        on_divergence: Literal["raise", "live"] = "raise",
+        tools: Collection[Callable[..., Any]] = (),
+        **metadata: Any,
+    ) -> AsyncRun:
+        """Work on a session: a new one, or one that goes on where it stopped.
+
+        ``async with client.session("coder", session_id="fix-42", workspace="./repo") as run:``
+
+        ``state`` is what a new session begins with. ``approval`` is a function of the effect,
+        ``"prompt"`` or ``"wait"``, for calls that ``approve_when`` names (kinds, tools or a
+        function; irreversible ones by default). Another process that works on the session is an
+        error; ``takeover`` takes it from one that was not heard of for ``lease_seconds``.
+        """
+        from holdfast.session.arun import AsyncRun
+        from holdfast.session.faces import files_of, options_of
+
+        options = options_of(
+            agent_id,
+            session_id,
+            state=state,
+            context=context,
+            version=version,
+            lease_seconds=lease_seconds,
+            takeover=takeover,
+            on_divergence=on_divergence,
+            approval=approval,
+            approve_when=approve_when,
+            approval_expires_seconds=approval_expires_seconds,
+            approval_timeout=approval_timeout,
+            tools=tools,
+            metadata=metadata,
+        )
+        return AsyncRun(self, options, files_of(self, workspace))
+
+    async def pending(self, agent_id: str | None = None) -> list[Question]:
+        """Calls that wait for approval, of all sessions, the oldest first."""
+        from holdfast.session import approval
+
+        return await self._run(approval.pending(self._engine, agent_id))
+
+    async def approve(
+        self,
+        effect_id: str,
+        reason: str | None = None,
+        *,
+        args: tuple[Any, ...] | None = None,
+        kwargs: dict[str, Any] | None = None,
+    ) -> Question:
+        """Allow a call that waits; with ``args`` or ``kwargs`` it is made with those instead."""
+        from holdfast.session import approval
+
+        decision = approval.Decision(True, reason, args, kwargs)
+        return await self._run(approval.decide(self._engine, effect_id, decision))
+
+    async def deny(self, effect_id: str, reason: str | None = None) -> Question:
+        """Refuse a call that waits; the program gets ApprovalDenied."""
+        from holdfast.session import approval
+
+        decision = approval.Decision(False, reason)
+        return await self._run(approval.decide(self._engine, effect_id, decision))
+
+    async def explore(
+        self,
+        checkpoint_id: str,
+        strategies: Mapping[str, Callable[[Any], Any]],
+        *,
+        score: Callable[..., Any] | None = None,
+        executor: Executor | None = None,
+        timeout: float | None = None,
+        workspace: Any = None,
+        stop_when: Callable[[Outcome], bool] | None = None,
+        progress: Callable[[Outcome], object] | None = None,
+    ) -> Exploration:
+        """Try strategies (functions of a run) on the same state and files, and compare them.
+
+        Each has a session forked at the checkpoint, and a copy of the workspace if one is given.
+        ``score(run)`` or ``score(run, result)`` says how good it was, else its result if that is
+        a number. ``executor`` spreads them over threads, processes or machines. The winner is
+        taken over with ``run.adopt(exploration.winner.session_id)``.
+        """
+        from holdfast.session.explore import aexplore
+
+        return await aexplore(
+            self,
+            checkpoint_id,
+            strategies,
+            score=score,
+            executor=executor,
+            timeout=timeout,
+            workspace=workspace,
+            stop_when=stop_when,
+            progress=progress,
+        )
+
+    async def bisect(self, *where: Any) -> CheckpointInfo | None:
+        """``bisect(session_id, predicate)``, or with the agent first: the first bad checkpoint.
+
+        The predicate, a function of a Checkpoint, holds up to some checkpoint and not from there
+        on; few are looked at. None if it holds of the newest.
+        """
+        from holdfast.session import replay
+
+        return await self._run(replay.bisect(self._engine, where))
+
+    async def replay(self, *session: str) -> AsyncIterator[ReplayStep]:
+        """``replay(session_id)``, or with the agent first: what was recorded, step by step.
+
+        Nothing is executed.
+        """
+        from holdfast.session import replay
+
+        before = None
+        for info in await self._run(replay.chain(session)):
+            yield await self._run(replay.step(self._engine, before, info))
+            before = info
 
     async def expire(self, checkpoint_id: str) -> bool:
         """Remove a checkpoint now; False if there is none."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from os.path import abspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
+from urllib.parse import quote
 
 from holdfast.errors import InvalidArgumentError, StoreClosedError
 from holdfast.model import Framework, make_payload
 from holdfast.stores.base import Store
-from holdfast.stores.urls import DEFAULT_PATH, open_store
+from holdfast.stores.urls import DEFAULT_PATH, open_store, shareable
 from holdfast.verbs import prune as pruning
 from holdfast.verbs import save
 from holdfast.verbs.engine import Engine
@@ -28,7 +30,9 @@ DEFAULT_GRACE = 3600.0
 class Face:
     """What both clients share: how they are opened."""
 
-    def __init__(self, store: Store, engine: Engine | None = None) -> None:
+    def __init__(
+        self, store: Store, engine: Engine | None = None, *, url: str | None = None
+    ) -> None:
         if not isinstance(store, Store):
             raise InvalidArgumentError(
                 f"a client is made from a store, not {type(store).__name__}; "
@@ -37,11 +41,12 @@ class Face:
         self._store = store
         self._engine = engine or Engine(store)
         self._closed = False
+        self._url = url
 
     @classmethod
     def open(cls, url: str | None = None) -> Self:
         """Open the store of a URL; by default that of HOLDFAST_URL, or the embedded SQLite file."""
-        return cls(open_store(url))
+        return cls(open_store(url), url=shareable(url))
 
     @classmethod
     def memory(cls) -> Self:
@@ -60,14 +65,22 @@ class Face:
         """A directory with one readable document for each checkpoint."""
         from holdfast.stores.file import FileStore
 
-        return cls(FileStore(directory, fmt, allow_pickle))
+        pickled = "" if fmt == "json" else f"?fmt={fmt}"
+        url = None if allow_pickle else f"file://{quote(abspath(directory))}{pickled}"
+        return cls(FileStore(directory, fmt, allow_pickle), url=url)
 
     @classmethod
     def sqlite(cls, path: str | Path = DEFAULT_PATH, durability: Durability = "full") -> Self:
         """An SQLite file. ``durability="full"``: an acknowledged save survives a power loss."""
         from holdfast.stores.sqlite import SqliteStore
 
-        return cls(SqliteStore(path, durability))
+        url = f"sqlite:///{quote(abspath(path))}?durability={durability}"
+        return cls(SqliteStore(path, durability), url=url)
+
+    @property
+    def url(self) -> str | None:
+        """How other processes open the same store; None if they cannot. It may hold a password."""
+        return self._url
 
     @property
     def store(self) -> Store:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import datetime
+from inspect import isawaitable, iscoroutine
 from pathlib import Path
 from time import sleep
-from typing import Any, Literal, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
 
 from holdfast.client.face import DEFAULT_GRACE, Face
 from holdfast.core.codec import OnUnknown
 from holdfast.core.contracts import Contract
 from holdfast.core.diff import Diff
+from holdfast.errors import InvalidArgumentError
 from holdfast.model import Checkpoint, CheckpointInfo, Framework
 from holdfast.stores.base import Collected, SessionInfo, Stats
 from holdfast.verbs import bundle, handoff, read, save, upkeep
@@ -21,9 +23,17 @@ from holdfast.verbs.bundle import Exported, Imported
 from holdfast.verbs.events import Event
 from holdfast.verbs.handoff import DEFAULT_LEASE, Offer
 from holdfast.verbs.lineage import Tree
-from holdfast.verbs.plan import Ask, Plan, Rest, Step
+from holdfast.verbs.plan import Ask, Call, Plan, Rest, Step
 from holdfast.verbs.prune import Keep, Pruned
 from holdfast.verbs.upkeep import Progress, Verified
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    from holdfast.session.approval import Question
+    from holdfast.session.explore import Exploration, Outcome
+    from holdfast.session.replay import Step as ReplayStep
+    from holdfast.session.run import Run
 
 T = TypeVar("T")
 
@@ -60,7 +70,19 @@ class SyncClient(Face):
             return getattr(self._store, ask.method)(*ask.args)
         if isinstance(ask, Rest):
             return sleep(ask.seconds)
+        if isinstance(ask, Call):
+            return self._call(ask)
         return ask.function()
+
+    def _call(self, ask: Call) -> Any:
+        answer = ask.function(*ask.args, **ask.kwargs)
+        if isawaitable(answer):
+            if iscoroutine(answer):
+                answer.close()
+            raise InvalidArgumentError(
+                f"{ask.function!r} is async: use Client and `async with client.session(...)`"
+            )
+        return answer
 
     def save(
         self,
@@ -307,6 +329,137 @@ class SyncClient(Face):
             for event in self._run(happenings.read(self._engine, channel, at)):
                 at = int(event.cursor)
                 yield event
+
+    def session(
+        self,
+        agent_id: str,
+        session_id: str | None = None,
+        *,
+        workspace: Any = None,
+        state: Any = None,
+        context: dict[str, Any] | None = None,
+        version: int | str | None = None,
+        approval: Any = None,
+        approve_when: Any = None,
+        approval_expires_seconds: float | None = None,
+        approval_timeout: float | None = None,
+        lease_seconds: float = 30.0,
+        takeover: bool = False,
+        on_divergence: Literal["raise", "live"] = "raise",
+        tools: Collection[Callable[..., Any]] = (),
+        **metadata: Any,
+    ) -> Run:
+        """Work on a session: a new one, or one that goes on where it stopped.
+
+        ``with client.session("coder", session_id="fix-42", workspace="./repo") as run:``
+
+        ``state`` is what a new session begins with. ``approval`` is a function of the effect,
+        ``"prompt"`` or ``"wait"``, for calls that ``approve_when`` names (kinds, tools or a
+        function; irreversible ones by default). Another process that works on the session is an
+        error; ``takeover`` takes it from one that was not heard of for ``lease_seconds``.
+        """
+        from holdfast.session.faces import files_of, options_of
+        from holdfast.session.run import Run
+
+        options = options_of(
+            agent_id,
+            session_id,
+            state=state,
+            context=context,
+            version=version,
+            lease_seconds=lease_seconds,
+            takeover=takeover,
+            on_divergence=on_divergence,
+            approval=approval,
+            approve_when=approve_when,
+            approval_expires_seconds=approval_expires_seconds,
+            approval_timeout=approval_timeout,
+            tools=tools,
+            metadata=metadata,
+        )
+        return Run(self, options, files_of(self, workspace))
+
+    def pending(self, agent_id: str | None = None) -> list[Question]:
+        """Calls that wait for approval, of all sessions, the oldest first."""
+        from holdfast.session import approval
+
+        return self._run(approval.pending(self._engine, agent_id))
+
+    def approve(
+        self,
+        effect_id: str,
+        reason: str | None = None,
+        *,
+        args: tuple[Any, ...] | None = None,
+        kwargs: dict[str, Any] | None = None,
+    ) -> Question:
+        """Allow a call that waits; with ``args`` or ``kwargs`` it is made with those instead."""
+        from holdfast.session import approval
+
+        decision = approval.Decision(True, reason, args, kwargs)
+        return self._run(approval.decide(self._engine, effect_id, decision))
+
+    def deny(self, effect_id: str, reason: str | None = None) -> Question:
+        """Refuse a call that waits; the program gets ApprovalDenied."""
+        from holdfast.session import approval
+
+        decision = approval.Decision(False, reason)
+        return self._run(approval.decide(self._engine, effect_id, decision))
+
+    def explore(
+        self,
+        checkpoint_id: str,
+        strategies: Mapping[str, Callable[[Any], Any]],
+        *,
+        score: Callable[..., Any] | None = None,
+        executor: Executor | None = None,
+        timeout: float | None = None,
+        workspace: Any = None,
+        stop_when: Callable[[Outcome], bool] | None = None,
+        progress: Callable[[Outcome], object] | None = None,
+    ) -> Exploration:
+        """Try strategies (functions of a run) on the same state and files, and compare them.
+
+        Each has a session forked at the checkpoint, and a copy of the workspace if one is given.
+        ``score(run)`` or ``score(run, result)`` says how good it was, else its result if that is
+        a number. ``executor`` spreads them over threads, processes or machines. The winner is
+        taken over with ``run.adopt(exploration.winner.session_id)``.
+        """
+        from holdfast.session.explore import explore
+
+        return explore(
+            self,
+            checkpoint_id,
+            strategies,
+            score=score,
+            executor=executor,
+            timeout=timeout,
+            workspace=workspace,
+            stop_when=stop_when,
+            progress=progress,
+        )
+
+    def bisect(self, *where: Any) -> CheckpointInfo | None:
+        """``bisect(session_id, predicate)``, or with the agent first: the first bad checkpoint.
+
+        The predicate, a function of a Checkpoint, holds up to some checkpoint and not from there
+        on; few are looked at. None if it holds of the newest.
+        """
+        from holdfast.session import replay
+
+        return self._run(replay.bisect(self._engine, where))
+
+    def replay(self, *session: str) -> Iterator[ReplayStep]:
+        """``replay(session_id)``, or with the agent first: what was recorded, step by step.
+
+        Nothing is executed.
+        """
+        from holdfast.session import replay
+
+        before = None
+        for info in self._run(replay.chain(session)):
+            yield self._run(replay.step(self._engine, before, info))
+            before = info
 
     def expire(self, checkpoint_id: str) -> bool:
         """Remove a checkpoint now; False if there is none."""

@@ -87,6 +87,16 @@ class Diff:
             lines[_LINES_SHOWN:] = [f"… and {len(lines) - _LINES_SHOWN} more"]
         return "\n".join(lines)
 
+    def part(self, root: str) -> Diff:
+        """Only what is below a root: ``$`` for the state, ``context``, ``tasks``, ``effects``."""
+        kept = Diff()
+        for name in ("added", "removed", "changed", "moved"):
+            mine = getattr(kept, name)
+            for path, value in getattr(self, name).items():
+                if path == root or path.startswith((f"{root}.", f"{root}[")):
+                    mine[path] = value
+        return kept
+
     def as_dict(self) -> dict[str, Any]:
         """Plain data: four dicts by path."""
         return {

@@ -109,6 +109,26 @@ def brought_up(
         state = _stepped(fn, isolated(state), wanted)
 
 
+def advanced(name: str, state: State, version: Version, wanted: Version) -> State:
+    """A plain state that was saved under a name at one version, as the program wants it now."""
+    tagged = {CLASS: name, VERSION: version, **state}
+    while ordered(tagged[VERSION]) != ordered(wanted):
+        at = tagged[VERSION]
+        if ordered(at) > ordered(wanted):
+            raise SchemaMigrationError(
+                f"this state of {name} has version {at!r}, newer than the program's {wanted!r}: "
+                "resume it with the newer program"
+            )
+        fn = _steps.get((name, ordered(at)))
+        if fn is None:
+            raise SchemaMigrationError(
+                f"no migration leads from version {at!r} of {name} to {wanted!r}: "
+                f"register_migration({name!r}, {at!r}, fn)"
+            )
+        tagged = _stepped(fn, isolated(tagged), wanted)
+    return {key: value for key, value in tagged.items() if key not in (CLASS, VERSION)}
+
+
 def _stepped(fn: Migration, state: State, wanted: Version | None) -> State:
     name, version = state[CLASS], state[VERSION]
     try:

@@ -32,6 +32,14 @@ POINTS: dict[str, tuple[str, ...]] = {
 }
 """The points each store passes in every commit, in order."""
 
+RUN_POINTS = (
+    *("run:before_checkpoint", "run:after_checkpoint", "run:task_exit"),
+    *("run:before_journal", "run:before_tool", "run:after_tool", "run:before_end", "run:after_end"),
+    *("run:rollback_begun", "run:before_compensation", "run:after_compensation"),
+    *("run:compensated", "run:rolled_back", "run:forked", "run:adopting"),
+)
+"""The points that runs pass."""
+
 _handler: Callable[[str], object] | None = None
 
 

@@ -34,6 +34,17 @@ def open_store(url: str | None = None) -> Store:
     return store
 
 
+def shareable(url: str | None) -> str | None:
+    """The URL by which another process, elsewhere, opens the same store; None if none can."""
+    url = url if url is not None else os.environ.get("HOLDFAST_URL") or f"sqlite:///{DEFAULT_PATH}"
+    scheme, _, rest = url.partition(":///")
+    if url.startswith("memory:"):
+        return None
+    if scheme == "sqlite" and not rest.startswith("/"):
+        return f"sqlite:///{os.path.join(os.getcwd(), rest)}"
+    return url
+
+
 def _path(url: str, netloc: str, path: str) -> Path:
     """Three slashes and a relative path, or four and an absolute one, as SQLAlchemy writes them."""
     if netloc:

@@ -16,9 +16,9 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from holdfast.stores.crashpoints import POINTS, clear, install, reach
+from holdfast.stores.crashpoints import POINTS, RUN_POINTS, clear, install, reach
 
-__all__ = ["POINTS", "clear", "install", "kill_at", "listening", "reach"]
+__all__ = ["POINTS", "RUN_POINTS", "clear", "install", "kill_at", "listening", "reach"]
 
 
 def kill_at(point: str, time: int = 1) -> None:

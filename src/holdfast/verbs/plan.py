@@ -5,8 +5,8 @@ The sync client answers with a plain call, the async one awaits; the logic is th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Generator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -47,7 +47,16 @@ class Rest:
     seconds: float
 
 
-Step = Ask | Do | Rest
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Call the user's own function, and await it if it is async."""
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...] = ()
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+
+
+Step = Ask | Do | Rest | Call
 Plan = Generator[Step, Any, T]
 
 
@@ -117,6 +126,10 @@ def wait(scope: str, after: int, timeout: float) -> Plan[None]:
 
 def rest(seconds: float) -> Plan[None]:
     yield Rest(seconds)
+
+
+def call(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Plan[Any]:
+    return (yield Call(function, args, kwargs))
 
 
 def do(function: Callable[[], T]) -> Plan[T]:

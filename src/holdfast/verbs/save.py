@@ -72,7 +72,8 @@ def save(
     if events:
         data = {"kind": "save", "session_id": info.session_id, "step_name": info.step_name}
         announce(engine, written, f"saves:{info.agent_id}", info.checkpoint_id, data, ttl_seconds)
-    writer = _Writer(engine, payload, append_only, written=written)
+    paths = [("execution_state", *name.split(".")) for name in append_only]
+    writer = _Writer(engine, payload, paths, written=written)
     writer.encode(known_parent or engine.last_restored(session))
     try:
         if parent_id is not None:
@@ -97,7 +98,7 @@ class _Writer:
         self,
         engine: Engine,
         payload: dict[str, Any],
-        append_only: Iterable[str] = (),
+        append_only: Iterable[tuple[str, ...]] = (),
         needs_parent: bool = True,
         written: Written | None = None,
     ) -> None:
@@ -105,7 +106,7 @@ class _Writer:
         self.payload = payload
         self.needs_parent = needs_parent
         self.written = written or Written()
-        self.append_only = [("execution_state", *name.split(".")) for name in append_only]
+        self.append_only = append_only
         self.encoded: Encoded
         self.base_id: str | None = None
 
@@ -141,14 +142,19 @@ class _Writer:
 
 
 def write(
-    engine: Engine, info: CheckpointInfo, payload: dict[str, Any], append_only: Iterable[str] = ()
+    engine: Engine,
+    info: CheckpointInfo,
+    payload: dict[str, Any],
+    append_only: Iterable[tuple[str, ...]] = (),
+    written: Written | None = None,
 ) -> Plan[None]:
-    """Keep a payload under a record that an adapter made; its parent may be gone or yet to come.
+    """Keep a payload under a record that was made elsewhere; its parent may be gone or yet to come.
 
+    ``append_only`` are paths in the payload, from its parts on.
     Written once more, it is there already; CheckpointConflictError if what is there is another.
     """
     session = (info.agent_id, info.session_id)
-    writer = _Writer(engine, payload, append_only, needs_parent=False)
+    writer = _Writer(engine, payload, append_only, needs_parent=False, written=written)
     writer.encode(info.parent_id or engine.last_restored(session))
     try:
         yield from writer.commit(info, info.parent_id)

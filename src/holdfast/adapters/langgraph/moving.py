@@ -59,11 +59,14 @@ def move_in(
     seals the values in the store too: give it to HoldfastSaver as well, or say
     ``seal_with=JsonPlusSerializer()`` to have them readable.
 
+    >>> from langgraph.checkpoint.sqlite import SqliteSaver
     >>> from holdfast import SyncClient
-    >>> from holdfast.adapters.langgraph import HoldfastSaver, move_in
-    >>> with SyncClient.open() as client:  # doctest: +SKIP
-    ...     print(move_in("checkpoints.sqlite", client))
-    ...     graph = builder.compile(checkpointer=HoldfastSaver(client))
+    >>> from holdfast.adapters.langgraph import move_in
+    >>> with SqliteSaver.from_conn_string("checkpoints.db") as old:  # what you have
+    ...     old.setup()
+    >>> with SyncClient.memory() as client:
+    ...     move_in("checkpoints.db", client)
+    Moved(threads=0, checkpoints=0, skipped=0, writes=0)
     """
     if not isinstance(client, SyncClient):
         raise InvalidArgumentError(

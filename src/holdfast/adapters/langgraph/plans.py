@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from langgraph.checkpoint.base import (
@@ -54,7 +54,7 @@ class Desk:
 
     engine: Engine
     agent_id: str
-    append_only: tuple[str, ...] = ()
+    append_only: tuple[tuple[str, ...], ...] = ()
     sealer: Sealer = field(default_factory=Sealer)
     other_ids: dict[tuple[str, str], str] = field(default_factory=dict)
     """Heads that were not put by a saver (forks, say): by session and LangGraph's id."""
@@ -114,21 +114,33 @@ def get(desk: Desk, form: Form, place: Place) -> Plan[CheckpointTuple | None]:
 
 def _find(desk: Desk, place: Place) -> Plan[CheckpointInfo | None]:
     """The record of a place."""
-    session = Query(agent_id=desk.agent_id, session_id=place.session_id, limit=1)
+    session = Query(agent_id=desk.agent_id, session_id=place.session_id)
     if place.checkpoint_id is None:
-        found = yield from plan.query(session)
+        info = yield from _newest(session)
     else:
         record_id = desk.record_id(place, place.checkpoint_id)
-        found = yield from plan.query(Query(ids=[record_id], agent_id=desk.agent_id))
-        if not found:  # a fork made by Holdfast: it has an id of its own
-            found = yield from _query(session, tags={"checkpoint_id": place.checkpoint_id})
-    if not found:
+        info = yield from _newest(Query(ids=[record_id], agent_id=desk.agent_id))
+        if info is None:  # a fork made by Holdfast: it has an id of its own
+            info = yield from _newest(replace(session, tags={"checkpoint_id": place.checkpoint_id}))
+    if info is None:
         return None
-    info = found[0]
-    checkpoint_id = info.metadata.get("checkpoint_id")
-    if checkpoint_id is not None and info.checkpoint_id != place.record_id(checkpoint_id):
+    checkpoint_id = info.metadata["checkpoint_id"]
+    if info.checkpoint_id != place.record_id(checkpoint_id):
         desk.other_ids[place.session_id, checkpoint_id] = info.checkpoint_id
     return info
+
+
+def _newest(query: Query) -> Plan[CheckpointInfo | None]:
+    """The newest of these that a saver put."""
+    found = yield from _query(query, limit=1)
+    if found and not _put_by_a_saver(found[0]):
+        found = [info for info in (yield from plan.query(query)) if _put_by_a_saver(info)]
+    return found[0] if found else None
+
+
+def _put_by_a_saver(info: CheckpointInfo) -> bool:
+    """Whether it is no other checkpoint in the session of a thread, such as one kept by hand."""
+    return {"checkpoint_id", "checkpoint_ns"} <= info.metadata.keys()
 
 
 def _query(query: Query, **changes: Any) -> Plan[list[CheckpointInfo]]:
@@ -164,8 +176,7 @@ def list_infos(
     query = Query(
         agent_id=desk.agent_id,
         tags=tags,
-        # A microsecond more than its own: ids are finer than that, and are compared below.
-        until=None if before is None else made_at(before) + timedelta(microseconds=1),
+        until=None if before is None else _just_after(before),
         limit=limit if before is None and not others else None,
     )
     if place is None:
@@ -178,13 +189,20 @@ def list_infos(
     found = [
         info
         for info in found
-        if "checkpoint_id" in info.metadata
-        and all(info.metadata.get(name) == wanted[name] for name in others)
+        if _put_by_a_saver(info) and all(info.metadata.get(name) == wanted[name] for name in others)
     ]
     if before is not None:
         found = [info for info in found if info.metadata["checkpoint_id"] < before]
     found.sort(key=lambda info: info.metadata["checkpoint_id"], reverse=True)
     return found[:limit]
+
+
+def _just_after(checkpoint_id: str) -> datetime | None:
+    """A microsecond after an id was made: ids are finer than that, and have to be compared."""
+    try:
+        return made_at(checkpoint_id) + timedelta(microseconds=1)
+    except InvalidArgumentError:  # an id that does not say when
+        return None
 
 
 def pages(infos: Sequence[CheckpointInfo]) -> Iterable[Sequence[CheckpointInfo]]:
@@ -278,7 +296,8 @@ def copy_thread(desk: Desk, source: str, target: str) -> Plan[None]:
     for info in reversed(infos):
         copy = copies[info.checkpoint_id]
         parent = copies.get(info.parent_id or "")
-        copy = copy.with_(parent_id=None if parent is None else parent.checkpoint_id)
+        if parent is not None:  # else it is in another thread, which this one was forked from
+            copy = copy.with_(parent_id=parent.checkpoint_id)
         noted = yield from plan.notes([info.checkpoint_id])
         renamed = [Note.of(copy.checkpoint_id, n.key, n.body, n.expires_at) for n in noted]
         try:

@@ -91,10 +91,10 @@ class PostgresSource(Source):
             yield
         except psycopg.OperationalError as error:
             raise StoreConnectionError(
-                f"the PostgreSQL server went away ({error}); run again to go on"
+                f"the PostgreSQL server went away ({_brief(error)}); run again to go on"
             ) from error
         except psycopg.Error as error:
-            raise StoreError(f"the PostgreSQL database cannot be read: {error}") from error
+            raise StoreError(f"the PostgreSQL database cannot be read: {_brief(error)}") from error
 
     @contextmanager
     def view(self) -> Iterator[None]:
@@ -163,7 +163,14 @@ def _connect(dsn: str) -> psycopg.Connection[Any]:
     try:
         db = psycopg.connect(dsn, autocommit=True, prepare_threshold=None)
     except psycopg.OperationalError as error:
-        raise StoreConnectionError(f"the PostgreSQL server cannot be reached: {error}") from None
+        raise StoreConnectionError(
+            f"the PostgreSQL server cannot be reached: {_brief(error)}"
+        ) from None
     db.read_only = True
     db.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
     return db
+
+
+def _brief(error: Exception) -> str:
+    """The first line of a message; what follows shows the query or asks questions."""
+    return str(error).partition("\n")[0]

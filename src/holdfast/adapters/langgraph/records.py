@@ -27,7 +27,7 @@ from holdfast.core.codec import Trusts, Unpacker, pack
 from holdfast.core.raw import Sealed
 from holdfast.errors import CheckpointIntegrityError, InvalidArgumentError, SerializationError
 from holdfast.model import Checkpoint as Kept
-from holdfast.model import CheckpointInfo, Framework, make_payload, new_info
+from holdfast.model import CheckpointInfo, Framework, checked_name, make_payload, new_info
 
 _NO_NODES = ("__input__", "__interrupt__")
 BUILDS_ON = "builds_on"
@@ -49,12 +49,12 @@ class Place:
     def of(cls, config: RunnableConfig) -> Self:
         """The place of a config; without a thread it is none."""
         configurable = config.get("configurable") or {}
-        if "thread_id" not in configurable:
+        if configurable.get("thread_id") is None:
             raise InvalidArgumentError(
                 "the config names no thread: pass {'configurable': {'thread_id': ...}}"
             )
         return cls(
-            str(configurable["thread_id"]),
+            checked_name("thread_id", str(configurable["thread_id"])),
             configurable.get("checkpoint_ns") or "",
             get_checkpoint_id(config),
         )

@@ -69,7 +69,8 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
         store, engine = client.store, client._engine
         self._sync = client if isinstance(client, SyncClient) else SyncClient(store, engine)
         self._async = client if isinstance(client, Client) else Client(store, engine)
-        self._desk = Desk(engine, agent_id, tuple(f"values.{name}" for name in append_only))
+        paths = tuple(("execution_state", "values", name) for name in append_only)
+        self._desk = Desk(engine, agent_id, paths)
 
     @classmethod
     def open(cls, url: str | None = None, **options: Any) -> Self:

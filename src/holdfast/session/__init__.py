@@ -1,0 +1,9 @@
+"""Runs: sessions that are worked on, resumed, rolled back and forked."""
+
+from holdfast.session.approval import Decision, Question
+from holdfast.session.arun import AsyncRun
+from holdfast.session.effects import Effect
+from holdfast.session.rollback import RolledBack
+from holdfast.session.run import Run
+
+__all__ = ["AsyncRun", "Decision", "Effect", "Question", "RolledBack", "Run"]

@@ -1,0 +1,268 @@
+"""Approval: calls that wait for a decision, bound to the exact call, that outlives restarts."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal
+
+from holdfast.errors import ApprovalDenied, InvalidArgumentError, RunError
+from holdfast.session.effects import KINDS, Effect, digest_of
+from holdfast.stores.base import NoteExists
+from holdfast.verbs import events, notes, plan
+from holdfast.verbs.engine import Engine
+from holdfast.verbs.plan import Plan
+
+ASKED = "/approvals"
+"""Where all questions are noted, each under the id of its effect."""
+_PATIENCE = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What was decided of a call; ``args`` and ``kwargs`` replace its own where they are given."""
+
+    allowed: bool
+    reason: str | None = None
+    args: tuple[Any, ...] | None = None
+    kwargs: dict[str, Any] | None = None
+    by: str | None = None
+
+
+Decider = Callable[[Effect], Any] | Literal["prompt", "wait"]
+When = Collection[str] | Callable[[Effect], bool] | str
+
+
+@dataclass(frozen=True)
+class Approval:
+    """Who decides, of which calls, and for how long a question stands."""
+
+    decider: Decider
+    when: When = ("irreversible",)
+    expires_seconds: float | None = None
+    timeout: float | None = None
+
+    def __post_init__(self) -> None:
+        if not callable(self.decider) and self.decider not in ("prompt", "wait"):
+            raise InvalidArgumentError(
+                f'approval is a function, "prompt" or "wait", not {self.decider!r}'
+            )
+
+    def concerns(self, effect: Effect) -> bool:
+        """Whether a call has to wait."""
+        if callable(self.when):
+            return bool(self.when(effect))
+        named = (self.when,) if isinstance(self.when, str) else self.when
+        return effect.kind in named or effect.tool in named
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A call that waits for a decision."""
+
+    effect_id: str
+    agent_id: str
+    session_id: str
+    tool: str
+    kind: str
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    digest: str
+    asked_at: datetime
+    expires_at: datetime | None
+
+    def __str__(self) -> str:
+        shown = [repr(each) for each in self.args]
+        shown += [f"{name}={each!r}" for name, each in self.kwargs.items()]
+        return f"{self.tool}({', '.join(shown)})"
+
+
+def ask(
+    engine: Engine,
+    approval: Approval,
+    session: tuple[str, str],
+    effect: Effect,
+    meanwhile: Callable[[], Plan[None]],
+) -> Plan[Effect]:
+    """The call as it was allowed; ApprovalDenied if it was not."""
+    if not approval.concerns(effect):
+        return effect
+    decision = yield from _decided(engine, effect.id)
+    if decision is None:
+        if approval.decider == "wait":
+            decision = yield from _wait(engine, approval, session, effect, meanwhile)
+        elif approval.decider == "prompt":
+            decision = yield from plan.do(lambda: _prompt(effect))
+        else:
+            answer = yield from plan.call(approval.decider, effect)
+            decision = _as_decision(answer)
+        yield from _note_decision(engine, effect.id, decision)
+    if not decision.allowed:
+        raise ApprovalDenied(effect.tool, decision.reason)
+    if decision.args is None and decision.kwargs is None:
+        return effect
+    args = effect.args if decision.args is None else tuple(decision.args)
+    kwargs = effect.kwargs if decision.kwargs is None else dict(decision.kwargs)
+    return replace(effect, args=args, kwargs=kwargs, reason="edited when it was approved")
+
+
+def _wait(
+    engine: Engine,
+    approval: Approval,
+    session: tuple[str, str],
+    effect: Effect,
+    meanwhile: Callable[[], Plan[None]],
+) -> Plan[Decision]:
+    """Leave a question, and wait until anybody, anywhere, has answered it."""
+    expires = None
+    if approval.expires_seconds is not None:
+        expires = datetime.now(UTC) + timedelta(seconds=approval.expires_seconds)
+    written = notes.Written()
+    value = {
+        "agent_id": session[0],
+        "session_id": session[1],
+        "effect": {**effect.as_dict(), "status": "started"},
+        "expires_at": expires,
+    }
+    written.add(engine, ASKED, effect.id, value)
+    events.note(engine, written, "approvals", None, {"effect_id": effect.id}, None)
+    try:
+        yield from written.write()
+    except NoteExists:
+        expires = (yield from question(engine, effect.id)).expires_at  # asked before a restart
+    waited = 0.0
+    while True:
+        found = yield from _decided(engine, effect.id)
+        if found is not None:
+            return found
+        if expires is not None and datetime.now(UTC) >= expires:
+            return Decision(False, "nobody decided in time")
+        if approval.timeout is not None and waited >= approval.timeout:
+            raise RunError(
+                f"{effect} still waits for approval: decide with client.approve({effect.id!r}) or "
+                "client.deny(...), and run again"
+            )
+        rest = _PATIENCE if approval.timeout is None else min(_PATIENCE, approval.timeout - waited)
+        if expires is not None:
+            rest = min(rest, max(0.01, (expires - datetime.now(UTC)).total_seconds()))
+        yield from events.wait(engine, _channel(effect.id), 0, rest)
+        waited += rest
+        yield from meanwhile()
+
+
+def _channel(effect_id: str) -> str:
+    return f"approval:{effect_id}"
+
+
+def _decided(engine: Engine, effect_id: str) -> Plan[Decision | None]:
+    found = yield from notes.read(engine, [f"/approval/{effect_id}"])
+    for _, value in found:
+        return Decision(**value)
+    return None
+
+
+def _note_decision(engine: Engine, effect_id: str, decision: Decision) -> Plan[None]:
+    """Keep a decision; the first one counts."""
+    written = notes.Written()
+    value = {name: getattr(decision, name) for name in decision.__dataclass_fields__}
+    written.add(engine, f"/approval/{effect_id}", "decision", value)
+    events.note(engine, written, _channel(effect_id), None, {"allowed": decision.allowed}, None)
+    try:
+        yield from written.write()
+    except NoteExists:
+        return
+
+
+def decide(engine: Engine, effect_id: str, decision: Decision) -> Plan[Question]:
+    """Decide of a call that waits, by its id or the beginning of it."""
+    asked = yield from question(engine, effect_id)
+    if (yield from _decided(engine, asked.effect_id)) is not None:
+        raise RunError(f"{asked} was decided of already")
+    if decision.args is not None or decision.kwargs is not None:
+        digest_of(asked.tool, decision.args or asked.args, decision.kwargs or asked.kwargs)
+    yield from _note_decision(engine, asked.effect_id, decision)
+    return asked
+
+
+def question(engine: Engine, effect_id: str) -> Plan[Question]:
+    """The question about a call, by the id of the call or the beginning of it."""
+    found = [q for q in (yield from _questions(engine)) if q.effect_id.startswith(effect_id)]
+    if len(found) != 1:
+        what = "no call waits" if not found else "several calls wait"
+        raise RunError(f"{what} for approval under {effect_id!r}: see client.pending()")
+    return found[0]
+
+
+def pending(engine: Engine, agent_id: str | None) -> Plan[list[Question]]:
+    """Calls that wait for a decision, the oldest first."""
+    asked = yield from _questions(engine)
+    now = datetime.now(UTC)
+    waiting = [
+        q
+        for q in asked
+        if (agent_id is None or q.agent_id == agent_id)
+        and (q.expires_at is None or now < q.expires_at)
+    ]
+    scopes = {f"/approval/{q.effect_id}" for q in waiting}
+    answered = (yield from plan.notes(scopes)) if scopes else []
+    done = {note.scope for note in answered}
+    return [q for q in waiting if f"/approval/{q.effect_id}" not in done]
+
+
+def _questions(engine: Engine) -> Plan[list[Question]]:
+    found = []
+    for note, value in (yield from notes.read(engine, [ASKED], on_unknown="raw")):
+        effect = value["effect"]
+        found.append(
+            Question(
+                note.key,
+                value["agent_id"],
+                value["session_id"],
+                effect["tool"],
+                effect["kind"],
+                tuple(effect.get("args", ())),
+                dict(effect.get("kwargs", {})),
+                effect["digest"],
+                effect["started_at"],
+                value["expires_at"],
+            )
+        )
+    return found
+
+
+def _as_decision(answer: Any) -> Decision:
+    if isinstance(answer, Decision):
+        return answer
+    if isinstance(answer, bool):
+        return Decision(answer)
+    raise InvalidArgumentError(
+        f"an approval function answers True, False or a Decision, not {answer!r}"
+    )
+
+
+def _prompt(effect: Effect) -> Decision:
+    """Ask on the terminal; without one nothing is allowed."""
+    if not sys.stdin.isatty():
+        return Decision(False, "there is no terminal to ask on")
+    sys.stderr.write(f"\n{effect.kind}: {effect}\nAllow this call? [y/N, or a reason] ")
+    sys.stderr.flush()
+    answer = sys.stdin.readline().strip()
+    if answer.lower() in ("y", "yes"):
+        return Decision(True)
+    return Decision(False, None if answer.lower() in ("", "n", "no") else answer)
+
+
+def checked_when(when: Any) -> When:
+    """Which calls wait: kinds, names of tools, or a function of the effect."""
+    if when is None:
+        return ("irreversible",)
+    if callable(when):
+        return when  # type: ignore[no-any-return]
+    named = (when,) if isinstance(when, str) else tuple(when)
+    if not all(isinstance(each, str) for each in named):
+        raise InvalidArgumentError(
+            f"approve_when is kinds ({', '.join(KINDS)}), tools by name or a function, not {when!r}"
+        )
+    return named

@@ -1,0 +1,316 @@
+"""The run of async programs."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import wraps
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from holdfast.errors import RunError, SessionLostError
+from holdfast.model import CheckpointInfo
+from holdfast.session import rollback as back
+from holdfast.session.branch import adopted, forked, workspace_of
+from holdfast.session.effects import Effect, Kind
+from holdfast.session.faces import RunFace, TaskFace
+from holdfast.session.files import Files
+from holdfast.session.journal import ENDED, RETRY
+from holdfast.session.rollback import RolledBack
+from holdfast.session.tasks import each_remaining
+from holdfast.verbs import plan as plans
+from holdfast.verbs.read import find
+
+if TYPE_CHECKING:
+    from holdfast.client import Client
+    from holdfast.session.core import Options
+
+
+class AsyncRun(RunFace):
+    """A session that is being worked on: state, tasks, calls and files, kept as it goes.
+
+    ``async with client.session("coder", session_id="fix-42") as run:``; see Run.
+    """
+
+    _client: Client
+
+    def __init__(self, client: Client, options: Options, files: Files | None) -> None:
+        super().__init__(client, options, files)
+        self._forks: list[AsyncRun] = []
+        self._beat: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        if not self._is_open:
+            await self._open()
+        return self
+
+    async def _open(self) -> None:
+        await self._client._run(self._core.open())
+        self._is_open = True
+        self._beat = asyncio.create_task(self._keep_alive())
+
+        if self._core.pending_rollback is not None:
+            await self._client._run(back.carry_out(self._core, self._core.pending_rollback))
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self._close(error)
+
+    async def close(self) -> None:
+        """Save where the run stands and let go of the session; a second call does nothing."""
+        await self._close(None)
+
+    async def _close(self, error: BaseException | None) -> None:
+        if not self._is_open:
+            return
+        self._is_open = False
+        for fork in self._forks:
+            await fork._close(None)
+        if self._beat is not None:
+            self._beat.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._beat
+
+        await self._client._run(self._core.close(error))
+
+    async def _keep_alive(self) -> None:
+        """Hold on to the session while it is worked on, however long a call takes."""
+        while True:
+            await asyncio.sleep(self._core.options.lease_seconds / 4)
+            with contextlib.suppress(SessionLostError):  # the next write says so
+                await self._client._run(self._core.keep_lease())
+
+    @property
+    def tasks(self) -> AsyncTasks:
+        """The plan of the run."""
+        return AsyncTasks(self, None)
+
+    async def checkpoint(self, name: str | None = None, **tags: Any) -> str:
+        """Keep state, tasks, calls and files as the next checkpoint; returns its id."""
+        return await self._client._run(self._core.checkpoint(name, **tags))
+
+    async def call(
+        self,
+        function: Callable[..., Any],
+        /,
+        *args: Any,
+        effect: Kind = "local",
+        compensate: Callable[..., Any] | None = None,
+        key: str | None = None,
+        again: bool = False,
+        **kwargs: Any,
+    ) -> Any:
+        """Call a tool, journaled before and after; on resume its recorded output comes back.
+
+        ``effect`` says what it does to the world: "read", "local" (undone with state and files),
+        "reversible" (``compensate(output, *args)`` undoes it) or "irreversible". ``key`` tells the
+        call apart from others like it, and makes it once in the session. A call that cannot be
+        undone and was made on a way that was rolled back is not made again, unless ``again``.
+        """
+        return await self._client._run(
+            self._core.call(function, args, kwargs, effect, compensate, key, again)
+        )
+
+    def tool(
+        self,
+        function: Callable[..., Any] | None = None,
+        *,
+        effect: Kind = "local",
+        compensate: Callable[..., Any] | None = None,
+    ) -> Any:
+        """Make a function a tool of this run: calling it is ``run.call``."""
+
+        def make(function: Callable[..., Any]) -> Callable[..., Any]:
+            @wraps(function)
+            async def tool(*args: Any, key: str | None = None, **kwargs: Any) -> Any:
+                return await self.call(
+                    function, *args, effect=effect, compensate=compensate, key=key, **kwargs
+                )
+
+            return tool
+
+        return make if function is None else make(function)
+
+    def unknown_effects(self) -> list[AsyncUnknownEffect]:
+        """Calls that were begun and of whose end nothing is known, to be decided."""
+        return [AsyncUnknownEffect(self, effect) for effect in self._core.journal.unknown()]
+
+    async def rollback(
+        self,
+        to: str | None = None,
+        steps: int = 1,
+        scope: Collection[str] = ("state", "files"),
+        *,
+        accept_irreversible: bool = False,
+    ) -> RolledBack:
+        """Go back to a checkpoint, by its id, its name, or so many steps.
+
+        Effects since are undone by their compensations, the newest first. It refuses to go past
+        what cannot be undone, unless you accept that it stays done. ``undo`` leads back.
+        """
+        return await self._client._run(
+            back.rollback(self._core, to, steps, scope, accept_irreversible)
+        )
+
+    async def undo(self) -> str:
+        """Go back to where the last rollback was begun; returns the checkpoint there is now."""
+        return await self._client._run(back.undo(self._core))
+
+    async def fork(
+        self,
+        n: int = 1,
+        names: Sequence[str] | None = None,
+        *,
+        paths: Sequence[str | Path] | None = None,
+    ) -> list[AsyncRun]:
+        """Runs that begin where this one stands, each with a session and files of its own.
+
+        Copies of the workspace are made beside it, or at ``paths``. They are closed with this run.
+        """
+        sessions = await self._client._run(forked(self._core, n, names))
+        runs = []
+        for number, session_id in enumerate(sessions):
+            files = None
+            if self._core.files is not None:
+                files = await self._fork_files(session_id, None if paths is None else paths[number])
+            options = replace(self._core.options, session_id=session_id)
+            run = AsyncRun(self._client, options, files)
+            await run._open()
+            runs.append(run)
+        self._forks += runs
+        return runs
+
+    async def _fork_files(self, session_id: str, path: str | Path | None) -> Files:
+        assert self._core.files is not None
+        workspace = self._core.files.workspace
+        if path is None:
+            name = session_id.removeprefix(self.session_id).replace("/", "_")
+            path = Path(f"{workspace.path}{name}")
+        captured = await self._client._run(workspace_of(self._core))
+        made = await self._client._run(plans.do(lambda: workspace.fork_captured(captured, path)))
+        return Files(made)
+
+    async def adopt(self, other: AsyncRun | str) -> str:
+        """Go on from where another run stands, with its state and files; returns the new head.
+
+        ``other`` is a run (it is closed first), the name of a session or the id of a checkpoint.
+        """
+        if isinstance(other, AsyncRun):
+            await other._close(None)
+            other = other.session_id
+        return await self._client._run(adopted(self._core, other))
+
+    async def history(self, limit: int | None = 50) -> list[CheckpointInfo]:
+        """The checkpoints of the session, the newest first."""
+        return await self._client._run(
+            find(agent_id=self.agent_id, session_id=self.session_id, limit=limit)
+        )
+
+
+class AsyncUnknownEffect:
+    """A call of unknown end, and the three things that can be decided of it."""
+
+    def __init__(self, run: AsyncRun, effect: Effect) -> None:
+        self._run = run
+        self.effect = effect
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.effect, name)
+
+    def __repr__(self) -> str:
+        return f"<unknown: {self.effect}>"
+
+    async def retry(self) -> None:
+        """Have it made again, under the same idempotency key."""
+        await self._run._client._run(self._run._core.decide(self.effect, RETRY))
+
+    async def mark_done(self, output: Any = None) -> None:
+        """Say that it took place, and what it gave."""
+        await self._run._client._run(
+            self._run._core.decide(self.effect, ENDED, status="done", output=output)
+        )
+
+    async def mark_failed(self, error: Exception | str) -> None:
+        """Say that it did not take place; the program gets the error."""
+        raised = error if isinstance(error, Exception) else RunError(error)
+        await self._run._client._run(
+            self._run._core.decide(self.effect, ENDED, status="failed", error=raised)
+        )
+
+
+class AsyncTasks:
+    """The tasks of a run, or the parts of one task."""
+
+    def __init__(self, run: AsyncRun, parent: str | None) -> None:
+        self._run = run
+        self._parent = parent
+
+    def plan(self, *tasks: str | Mapping[str, Any]) -> Self:
+        """Say what is to be done: names, or dicts with name, id, needs, data and retries.
+
+        A resumed run keeps what was done. New tasks are added, those that are no longer planned are
+        skipped and say so.
+        """
+        self._run._core.tasks.merge(tasks, self._parent)
+        return self
+
+    def remaining(self) -> Iterator[AsyncTask]:
+        """Tasks that are not done, each when all it needs is."""
+        for record in each_remaining(self._run._core.tasks, self._parent):
+            yield AsyncTask(self._run, record)
+
+    def __iter__(self) -> Iterator[AsyncTask]:
+        records = self._run._core.tasks.records
+        return iter([AsyncTask(self._run, r) for r in records if r.parent == self._parent])
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __getitem__(self, task_id: str) -> AsyncTask:
+        return AsyncTask(self._run, self._run._core.tasks.get(task_id))
+
+    @property
+    def progress(self) -> float:
+        """How much is done, from 0 to 1."""
+        return self._run.progress
+
+
+class AsyncTask(TaskFace):
+    """A step of the plan; ``async with task:`` begins it and ends it, with a checkpoint each."""
+
+    _run: AsyncRun
+
+    async def __aenter__(self) -> Self:
+        await self._run._client._run(self._run._core.begin_task(self._record))
+        self._show_progress()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self._run._client._run(self._run._core.end_task(self._record, error))
+        self._show_progress()
+
+    async def skip(self, reason: str) -> None:
+        """Leave it out, and say why."""
+        self._run._core.tasks.end(self._record, "skipped", reason)
+        await self._run._client._run(self._run._core.checkpoint(f"{self.id}: skipped"))
+
+    def plan(self, *tasks: str | Mapping[str, Any]) -> AsyncTasks:
+        """Divide it into parts."""
+        return AsyncTasks(self._run, self.id).plan(*tasks)
+
+    @property
+    def tasks(self) -> AsyncTasks:
+        """Its parts."""
+        return AsyncTasks(self._run, self.id)

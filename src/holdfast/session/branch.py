@@ -1,0 +1,69 @@
+"""Forks of a run, and taking one over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from holdfast.errors import InvalidArgumentError, RunError
+from holdfast.session.core import Core
+from holdfast.stores.base import Query
+from holdfast.stores.crashpoints import reach
+from holdfast.verbs import plan, save
+from holdfast.verbs.plan import Plan
+from holdfast.verbs.read import get_info, restore
+
+
+def forked(core: Core, count: int, names: Sequence[str] | None) -> Plan[list[str]]:
+    """New sessions that begin where the run stands; returns their names."""
+    if names is None:
+        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+            raise InvalidArgumentError(f"fork takes a number from 1, not {count!r}")
+        names = [str(number) for number in range(1, count + 1)]
+    here = yield from core.checkpoint("fork")
+    sessions = []
+    for name in names:
+        session_id = yield from _free(core, f"{core.options.session_id}.{name}")
+        yield from save.fork(core.engine, here, session_id, None, None)
+        reach("run:forked")
+        sessions.append(session_id)
+    return sessions
+
+
+def _free(core: Core, wanted: str) -> Plan[str]:
+    """A name for a session that is not taken."""
+    number, name = 1, wanted
+    while (yield from plan.query(Query(agent_id=core.options.agent_id, session_id=name, limit=1))):
+        number += 1
+        name = f"{wanted}-{number}"
+    return name
+
+
+def adopted(core: Core, other: str) -> Plan[str]:
+    """Go on from the head of another session, or from a checkpoint, as this session's own."""
+    query = Query(agent_id=core.options.agent_id, session_id=other, limit=1)
+    found = yield from plan.query(query)
+    info = found[0] if found else (yield from get_info(other))
+    if (info.agent_id, info.session_id) == core.session:
+        raise RunError("a run cannot adopt itself: use rollback to go back")
+    theirs = yield from restore(core.engine, info.checkpoint_id, True, "raise")
+    assert core.head is not None
+    yield from core.checkpoint("before adopting", parent_id=core.head.checkpoint_id)
+    reach("run:adopting")
+    core._take(theirs)
+    now: str = yield from core.checkpoint(
+        f"adopted {info.session_id}",
+        parent_id=info.checkpoint_id,
+        workspace=theirs.workspace,
+        adopted=info.session_id,
+    )
+    if core.files is not None and theirs.workspace is not None:
+        yield from core.files.put_back(theirs.workspace)
+    return now
+
+
+def workspace_of(core: Core) -> Plan[Any]:
+    """The files as the head of the run has them."""
+    assert core.head is not None
+    kept = yield from restore(core.engine, core.head.checkpoint_id, True, "raw")
+    return kept.workspace

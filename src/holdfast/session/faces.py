@@ -1,0 +1,181 @@
+"""What both faces of a run share: what can be seen of it without asking the store."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from holdfast.errors import InvalidArgumentError
+from holdfast.ids import new_id
+from holdfast.model import checked_name
+from holdfast.session.approval import Approval, checked_when
+from holdfast.session.core import Core, Options
+from holdfast.session.effects import Effect, effects_in, path_of
+from holdfast.session.files import Files
+from holdfast.session.tasks import TaskRecord, bar
+from holdfast.verbs.save import checked_context
+
+if TYPE_CHECKING:
+    from holdfast.client.face import Face
+
+
+def options_of(
+    agent_id: str,
+    session_id: str | None,
+    *,
+    state: Any,
+    context: dict[str, Any] | None,
+    version: int | str | None,
+    lease_seconds: float,
+    takeover: bool,
+    on_divergence: str,
+    approval: Any,
+    approve_when: Any,
+    approval_expires_seconds: float | None,
+    approval_timeout: float | None,
+    tools: Iterable[Callable[..., Any]],
+    metadata: Mapping[str, Any],
+) -> Options:
+    """The options of a session, checked."""
+    if on_divergence not in ("raise", "live"):
+        raise InvalidArgumentError(f'on_divergence is "raise" or "live", not {on_divergence!r}')
+    if not isinstance(lease_seconds, (int, float)) or not 0 < lease_seconds < 10**9:
+        raise InvalidArgumentError(f"lease_seconds is a number above 0, not {lease_seconds!r}")
+    deciding = None
+    if approval is not None:
+        deciding = Approval(
+            approval, checked_when(approve_when), approval_expires_seconds, approval_timeout
+        )
+    return Options(
+        agent_id=checked_name("agent_id", agent_id),
+        session_id=new_id() if session_id is None else checked_name("session_id", session_id),
+        state=state,
+        context=checked_context(context),
+        version=version,
+        lease_seconds=float(lease_seconds),
+        takeover=takeover,
+        on_divergence=on_divergence,  # type: ignore[arg-type]
+        approval=deciding,
+        tools={path_of(tool): tool for tool in tools},
+        metadata=dict(metadata),
+    )
+
+
+def files_of(client: Face, workspace: Any) -> Files | None:
+    """The files of a run, from a workspace or the path of a directory."""
+    if workspace is None:
+        return None
+    if isinstance(workspace, (str, Path)):
+        from holdfast.workspace import Workspace
+
+        workspace = Workspace(workspace, store=client)
+    return Files(workspace)
+
+
+class RunFace:
+    """What can be seen of a run, sync or async."""
+
+    def __init__(self, client: Any, options: Options, files: Files | None) -> None:
+        self._client = client
+        self._core = Core(client._engine, options, files)
+        self._is_open = False
+
+    @property
+    def state(self) -> Any:
+        """The program's own state, kept with every checkpoint; a dict unless you set another."""
+        return self._core.state
+
+    @state.setter
+    def state(self, value: Any) -> None:
+        self._core.state = value
+
+    @property
+    def context(self) -> dict[str, Any]:
+        """The developer's own dict, kept apart from the state."""
+        return self._core.context
+
+    @property
+    def agent_id(self) -> str:
+        return self._core.options.agent_id
+
+    @property
+    def session_id(self) -> str:
+        return self._core.options.session_id
+
+    @property
+    def head(self) -> str:
+        """The id of the newest checkpoint."""
+        assert self._core.head is not None, "the run was not opened"
+        return self._core.head.checkpoint_id
+
+    @property
+    def resumed(self) -> bool:
+        """Whether the session was there before this run."""
+        return self._core.resumed
+
+    @property
+    def workspace(self) -> Any:
+        """The workspace that is captured with the run, if one was given."""
+        return None if self._core.files is None else self._core.files.workspace
+
+    @property
+    def effects(self) -> list[Effect]:
+        """All calls of this run so far, the oldest first."""
+        return [*effects_in(self._core.log), *self._core.journal.calls]
+
+    @property
+    def progress(self) -> float:
+        """How much of the plan is done, from 0 to 1."""
+        return self._core.tasks.progress
+
+    def __repr__(self) -> str:
+        stands = "open" if self._is_open else "closed"
+        return f"{type(self).__name__}({self.agent_id!r}, {self.session_id!r}, {stands})"
+
+
+class TaskFace:
+    """What can be seen of a task, sync or async."""
+
+    def __init__(self, run: RunFace, record: TaskRecord) -> None:
+        self._run = run
+        self._record = record
+
+    @property
+    def id(self) -> str:
+        return self._record.id
+
+    @property
+    def name(self) -> str:
+        return self._record.name
+
+    @property
+    def status(self) -> str:
+        """pending, in_progress, completed, failed or skipped."""
+        return self._record.status
+
+    @property
+    def data(self) -> Any:
+        """What the plan said of it."""
+        return self._record.data
+
+    @property
+    def attempts(self) -> int:
+        """How often it was begun."""
+        return self._record.attempts
+
+    @property
+    def reason(self) -> str | None:
+        """Why it was skipped, or what went wrong."""
+        return self._record.reason
+
+    def __repr__(self) -> str:
+        return f"<task {self.id}: {self.status}>"
+
+    def _show_progress(self) -> None:
+        if sys.stderr.isatty():
+            sys.stderr.write(f"\r\x1b[K{bar(self._run._core.tasks)}")
+            if self._run.progress == 1:
+                sys.stderr.write("\n")
+            sys.stderr.flush()
