@@ -1,6 +1,7 @@
 """Both faces of the client behind one, so that each behaviour is tested once for both."""
 
 import asyncio
+import hashlib
 import inspect
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
@@ -8,15 +9,24 @@ from pathlib import Path
 from typing import Any, Self, TypeVar, cast
 
 from holdfast import Client, SyncClient
+from tests.redis_servers import shared_server
+from tests.servers import shared_postgres
 
 T = TypeVar("T")
 
 STORES = ("memory", "file", "sqlite")
 PERSISTENT = ("file", "sqlite")
+SERVERS = ("redis", "postgres")
+EVERYWHERE = (*STORES, *SERVERS)
 
 
 def url_of(store: str, directory: Path) -> str:
-    """The URL of a store of that kind in a directory."""
+    """The URL of a store of that kind, which is this directory's own."""
+    name = "t" + hashlib.sha256(str(directory).encode()).hexdigest()[:16]
+    if store == "redis":
+        return f"{shared_server().url}?prefix={name}"
+    if store == "postgres":
+        return f"{shared_postgres().dsn}?schema={name}"
     return {
         "memory": "memory://",
         "file": f"file://{directory}/checkpoints",

@@ -1,4 +1,4 @@
-"""Clients to be tested: both faces, on every embedded store."""
+"""Clients to be tested: both faces, on every store."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import SyncClient
-from tests.clients import FACES, STORES, Face, end, url_of
+from tests.clients import EVERYWHERE, FACES, Face, end, url_of
 
 OpenClient = Callable[[str], SyncClient]
 
@@ -31,7 +31,7 @@ def open_client(face: Face) -> Iterator[OpenClient]:
         end(client)
 
 
-@pytest.fixture(params=STORES)
+@pytest.fixture(params=EVERYWHERE)
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A store of each kind, empty."""
     return url_of(request.param, tmp_path)

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from holdfast import CheckpointNotFoundError, InvalidArgumentError, Keep, SyncClient
-from holdfast.verbs.prune import needed_ancestors
 
 KEEP_NOTHING = Keep(last=0)
 
@@ -180,26 +179,10 @@ def save_parts(client: SyncClient, *parts: Any, session_id: str = "s") -> list[s
     return [client.save("coder", session_id=session_id, builds_on=names) for names in parts]
 
 
-def needed(client: SyncClient, checkpoint_id: str) -> set[str]:
-    by_id = {info.checkpoint_id: info for info in client.find(limit=None)}
-    return needed_ancestors(by_id[checkpoint_id], by_id)
-
-
-def test_what_a_checkpoint_builds_on_is_needed(client: SyncClient) -> None:
-    saved = save_parts(client, [], [], ["a"], ["a", "b"], ["b", "a"], ["b"])
-
-    assert needed(client, saved[0]) == needed(client, saved[1]) == set()
-    assert needed(client, saved[2]) == {saved[1]}
-    assert needed(client, saved[3]) == {saved[1], saved[2]}
-    assert needed(client, saved[4]) == {*saved[1:4]}
-    assert needed(client, saved[5]) == {saved[2], saved[3], saved[4]}
-
-
 @pytest.mark.parametrize("tag", [None, "a", {"a": 1}, [1, None], True])
 def test_a_tag_that_is_no_list_of_names_needs_nothing(client: SyncClient, tag: Any) -> None:
     saved = save_parts(client, [], tag)
 
-    assert needed(client, saved[1]) == set()
     client.prune(last=1)
     assert left(client) == {saved[1]}
 

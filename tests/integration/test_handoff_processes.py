@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import SyncClient
-from tests.clients import PERSISTENT, url_of
+from tests.clients import PERSISTENT, SERVERS, url_of
 
 SUPERVISOR = Path(__file__).parents[2] / "examples" / "handoff" / "supervisor.py"
 
@@ -25,7 +25,7 @@ with SyncClient.open(url) as client:
 """
 
 
-@pytest.fixture(params=PERSISTENT)
+@pytest.fixture(params=(*PERSISTENT, *SERVERS))
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return url_of(request.param, tmp_path)
 

@@ -77,6 +77,21 @@ class Face:
         url = f"sqlite:///{quote(abspath(path))}?durability={durability}"
         return cls(SqliteStore(path, durability), url=url)
 
+    @classmethod
+    def redis(cls, url: str, *, prefix: str | None = None, timeout: float | None = None) -> Self:
+        """A Redis or Valkey server, a cluster (``redis+cluster://``), or one behind Sentinels."""
+        from holdfast.stores.redis import RedisStore
+
+        shared = url if prefix is None and timeout is None else None
+        return cls(RedisStore(url, prefix=prefix, timeout=timeout), url=shared)
+
+    @classmethod
+    def postgres(cls, dsn: str, **options: Any) -> Self:
+        """A PostgreSQL database; ``schema``, ``pool_size`` and ``timeout`` may be given."""
+        from holdfast.stores.postgres import PostgresStore
+
+        return cls(PostgresStore(dsn, **options), url=None if options else dsn)
+
     @property
     def url(self) -> str | None:
         """How other processes open the same store; None if they cannot. It may hold a password."""

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from urllib.parse import parse_qsl, unquote, urlsplit
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
 from holdfast.errors import InvalidArgumentError
 from holdfast.stores.base import Store
 
 DEFAULT_PATH = "./.holdfast/holdfast.db"
-_SCHEMES = "memory://, file:///directory, sqlite:///path.db"
+_SCHEMES = "memory://, file:///directory, sqlite:///path.db, redis://host:6379/0, postgresql://host/database"
+_REDIS = (
+    *("redis", "rediss", "unix"),
+    *(f"{tls}+{kind}" for tls in ("redis", "rediss") for kind in ("cluster", "sentinel")),
+)
 
 
 def open_store(url: str | None = None) -> Store:
@@ -29,6 +34,10 @@ def open_store(url: str | None = None) -> Store:
         store = _sqlite(_path(url, parts.netloc, parts.path), options)
     elif parts.scheme == "file":
         store = _file(_path(url, "", parts.netloc + parts.path), options)
+    elif parts.scheme in _REDIS:
+        store = _redis(url)
+    elif parts.scheme in ("postgres", "postgresql"):
+        store = _postgres(url, options)
     else:
         raise InvalidArgumentError(f"no store is called {parts.scheme!r}; there are {_SCHEMES}")
     return store
@@ -82,3 +91,24 @@ def _file(path: Path, options: dict[str, str]) -> Store:
     fmt = options.pop("fmt", "json")
     _none_left(options)
     return FileStore(path, fmt)  # type: ignore[arg-type]
+
+
+def _redis(url: str) -> Store:
+    from holdfast.stores.redis import RedisStore
+
+    return RedisStore(url)
+
+
+def _postgres(url: str, options: dict[str, str]) -> Store:
+    from holdfast.stores.postgres import PostgresStore
+
+    own: dict[str, Any] = {}
+    for name, read in (("schema", str), ("pool_size", int), ("timeout", float)):
+        if name in options:
+            try:
+                own[name] = read(options.pop(name))
+            except ValueError:
+                raise InvalidArgumentError(f"{name} in the URL is a number") from None
+    # What is left is for PostgreSQL itself, sslmode for instance.
+    dsn = urlunsplit(urlsplit(url)._replace(query=urlencode(options)))
+    return PostgresStore(dsn, **own)

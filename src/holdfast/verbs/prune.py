@@ -142,28 +142,12 @@ def chosen(
     while stay:
         info = stay.pop()
         parent = by_id.get(info.parent_id or "")
-        # An ancestor that stays has to be whole as well: so they lead to all needed_ancestors.
+        # An ancestor that stays has to be whole as well, so one leads to the next.
         if parent is not None and (_parts(info) or _session(parent) != _session(info)):
             if parent.checkpoint_id in considered and parent.checkpoint_id not in kept:
                 stay.append(parent)
             kept.add(parent.checkpoint_id)
     return kept
-
-
-def needed_ancestors(info: CheckpointInfo, by_id: Mapping[str, CheckpointInfo]) -> set[str]:
-    """The ancestors without which a checkpoint that is tagged ``builds_on`` is not whole.
-
-    The tag names parts of the state; each is continued from the nearest ancestor that does not
-    name it, and all between.
-    """
-    needed: set[str] = set()
-    parts = _parts(info)
-    ancestor = by_id.get(info.parent_id or "")
-    while parts and ancestor is not None and ancestor.checkpoint_id not in needed:
-        needed.add(ancestor.checkpoint_id)
-        parts &= _parts(ancestor)
-        ancestor = by_id.get(ancestor.parent_id or "")
-    return needed
 
 
 def _parts(info: CheckpointInfo) -> set[str]:

@@ -1,0 +1,410 @@
+"""All the SQL of the PostgreSQL store, and the versions its tables have had.
+
+Everything lives in a schema of its own, written ``holdfast`` here and replaced where another was
+chosen. What writes is a function: one statement is one round trip and one transaction, whose steps
+each see what was committed before them. No statement leaves anything behind in the connection, so
+a pooler may give each transaction another one.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from holdfast.errors import InvalidArgumentError
+
+DEFAULT_SCHEMA = "holdfast"
+OLDEST_SERVER = 14
+
+MIGRATIONS = (
+    # 1
+    """
+    CREATE TABLE holdfast.sessions (
+        key     bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+        name    bytea NOT NULL UNIQUE,  -- a hash of both, as an index takes no long text
+        agent   text COLLATE "C" NOT NULL,
+        session text COLLATE "C" NOT NULL
+    );
+    CREATE INDEX sessions_agent ON holdfast.sessions (left(agent, 128));
+    CREATE INDEX sessions_session ON holdfast.sessions (left(session, 128));
+
+    CREATE TABLE holdfast.checkpoints (
+        seq     bigint PRIMARY KEY,     -- when: microseconds since 1970, 10 bits for equal times
+        session bigint NOT NULL,
+        expires bigint,                 -- microseconds since 1970
+        size    bigint NOT NULL,
+        id      bytea NOT NULL UNIQUE,  -- 0 and 16 bytes where it is a UUID, else text
+        parent  bytea,
+        root    bytea NOT NULL,
+        sum     bytea NOT NULL,         -- SHA-256 over all of the record
+        target  text COLLATE "C",
+        beneath bytea[],                -- some chunks that the root refers to, to be read with it
+        body    bytea NOT NULL          -- the rest of the record, packed
+    );
+    CREATE INDEX checkpoints_session ON holdfast.checkpoints (session, seq);
+    CREATE INDEX checkpoints_parent ON holdfast.checkpoints (parent) WHERE parent IS NOT NULL;
+    CREATE INDEX checkpoints_expires ON holdfast.checkpoints (expires) WHERE expires IS NOT NULL;
+    CREATE INDEX checkpoints_target ON holdfast.checkpoints (left(target, 128), seq)
+        WHERE target IS NOT NULL;
+
+    CREATE TABLE holdfast.chunks (
+        written bigint NOT NULL,        -- microseconds since 1970, by the clock of the server
+        name    bytea PRIMARY KEY,
+        data    bytea NOT NULL
+    ) WITH (toast_tuple_target = 8160);
+    ALTER TABLE holdfast.chunks ALTER COLUMN data SET STORAGE EXTERNAL; -- compressed already
+
+    CREATE TABLE holdfast.notes (
+        seq     bigint PRIMARY KEY,     -- as that of checkpoints, by the clock of the server
+        expires bigint,
+        scope   bytea NOT NULL,         -- as an id of checkpoints
+        key     bytea NOT NULL,
+        sum     bytea NOT NULL,
+        body    bytea NOT NULL,
+        UNIQUE (scope, key)
+    );
+    CREATE INDEX notes_scope ON holdfast.notes (scope, seq);
+    CREATE INDEX notes_expires ON holdfast.notes (expires) WHERE expires IS NOT NULL;
+
+    CREATE FUNCTION holdfast.now() RETURNS bigint LANGUAGE sql AS
+        $$ SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint $$;
+
+    CREATE FUNCTION holdfast.keep_chunks(_names bytea[], _data bytea[])
+    RETURNS void LANGUAGE plpgsql AS $$
+    BEGIN
+        -- The names come sorted: whoever writes some of the same waits, and no two for each other.
+        INSERT INTO holdfast.chunks AS c (written, name, data)
+        SELECT holdfast.now(), u.name, u.data FROM unnest(_names, _data) AS u (name, data)
+        ON CONFLICT (name) DO UPDATE SET
+            written = greatest(c.written, excluded.written),
+            -- Equal data are not written again, damaged data are mended.
+            data = CASE WHEN c.data = excluded.data THEN c.data ELSE excluded.data END;
+    END $$;
+
+    CREATE FUNCTION holdfast.keep_notes(
+        _scopes bytea[], _keys bytea[], _sums bytea[], _bodies bytea[], _expires bigint[]
+    ) RETURNS void LANGUAGE plpgsql AS $$
+    DECLARE
+        _scope bytea;
+        _seq bigint;
+    BEGIN
+        -- A reader who has seen a note of a named scope must not miss one that is committed later:
+        -- its writers go one after the other, from here to the end of the transaction.
+        FOR _scope IN
+            SELECT DISTINCT u.scope FROM unnest(_scopes) AS u (scope)
+            WHERE substr(u.scope, 1, 1) = '/' ORDER BY 1
+        LOOP
+            PERFORM pg_advisory_xact_lock(
+                hashtextextended('holdfast.notes ' || encode(_scope, 'hex'), 0));
+            PERFORM pg_notify('holdfast_notes', '');
+        END LOOP;
+        SELECT greatest(max(n.last) + 1, holdfast.now() * 1024) INTO _seq
+        FROM (SELECT DISTINCT u.scope FROM unnest(_scopes) AS u (scope)) AS s
+        CROSS JOIN LATERAL (SELECT max(seq) FROM holdfast.notes WHERE scope = s.scope) AS n (last);
+        FOR i IN 1 .. cardinality(_scopes) LOOP
+            LOOP
+                INSERT INTO holdfast.notes (seq, expires, scope, key, sum, body)
+                VALUES (_seq, _expires[i], _scopes[i], _keys[i], _sums[i], _bodies[i])
+                ON CONFLICT (seq) DO NOTHING;
+                _seq := _seq + 1;
+                EXIT WHEN FOUND;
+            END LOOP;
+        END LOOP;
+    END $$;
+
+    -- NULL when all is kept, else why nothing is: 'conflict', 'base', 'parent', 'ties', or the
+    -- number of the note whose key is taken. Chunks without data were sent before.
+    --
+    -- Saves go on side by side; what removes records waits for those begun, and they for it. So no
+    -- parent or base vanishes under a save, and after a sweep all chunks written before it began
+    -- belong to records that can be seen, or to none.
+    CREATE FUNCTION holdfast.keep(
+        _names bytea[], _data bytea[], _base bytea, _needed bytea,
+        _seq bigint, _expires bigint, _size bigint, _id bytea, _parent bytea, _root bytea,
+        _beneath bytea[], _sum bytea, _target text, _body bytea,
+        _session_name bytea, _agent text, _session text,
+        _scopes bytea[], _keys bytea[], _note_sums bytea[], _bodies bytea[], _note_expires bigint[]
+    ) RETURNS text LANGUAGE plpgsql AS $$
+    DECLARE
+        _last bigint := _seq + 1024;
+        _key bigint;
+        _taken bigint;
+    BEGIN
+        PERFORM pg_advisory_xact_lock_shared(hashtextextended('holdfast.saves', 0));
+        IF _id IS NOT NULL THEN
+            IF EXISTS (SELECT FROM holdfast.checkpoints WHERE id = _id) THEN
+                RETURN 'conflict';
+            END IF;
+            IF _base IS NOT NULL
+                AND NOT EXISTS (SELECT FROM holdfast.checkpoints WHERE id = _base)
+            THEN
+                RETURN 'base';
+            END IF;
+            IF _needed IS NOT NULL AND _needed IS DISTINCT FROM _base
+                AND NOT EXISTS (SELECT FROM holdfast.checkpoints WHERE id = _needed)
+            THEN
+                RETURN 'parent';
+            END IF;
+        END IF;
+        IF _scopes IS NOT NULL THEN
+            SELECT u.number INTO _taken
+            FROM unnest(_scopes, _keys) WITH ORDINALITY AS u (scope, key, number)
+            WHERE EXISTS (
+                SELECT FROM holdfast.notes n WHERE n.scope = u.scope AND n.key = u.key
+            )
+            ORDER BY u.number LIMIT 1;
+            IF FOUND THEN
+                RETURN _taken;
+            END IF;
+        END IF;
+        IF _id IS NOT NULL THEN
+            SELECT key INTO _key FROM holdfast.sessions WHERE name = _session_name;
+            IF NOT FOUND THEN
+                INSERT INTO holdfast.sessions (name, agent, session)
+                VALUES (_session_name, _agent, _session)
+                ON CONFLICT (name) DO NOTHING RETURNING key INTO _key;
+                IF NOT FOUND THEN
+                    SELECT key INTO STRICT _key FROM holdfast.sessions WHERE name = _session_name;
+                END IF;
+            END IF;
+            IF _beneath IS NULL AND _base IS NOT NULL THEN
+                SELECT beneath INTO _beneath FROM holdfast.checkpoints
+                WHERE id = _base AND root = _root;
+            END IF;
+            LOOP
+                INSERT INTO holdfast.checkpoints
+                    (seq, session, expires, size, id, parent, root, beneath, sum, target, body)
+                VALUES (_seq, _key, _expires, _size, _id, _parent, _root, _beneath, _sum, _target,
+                    _body)
+                ON CONFLICT (seq) DO NOTHING;
+                EXIT WHEN FOUND;
+                _seq := _seq + 1;
+                IF _seq = _last THEN
+                    RETURN 'ties';
+                END IF;
+            END LOOP;
+        END IF;
+        IF _data IS NULL THEN
+            UPDATE holdfast.chunks SET written = holdfast.now() WHERE name = ANY (_names);
+        ELSIF cardinality(_names) > 0 THEN
+            PERFORM holdfast.keep_chunks(_names, _data);
+        END IF;
+        IF _scopes IS NOT NULL THEN
+            PERFORM holdfast.keep_notes(_scopes, _keys, _note_sums, _bodies, _note_expires);
+        END IF;
+        RETURN NULL;
+    END $$;
+
+    -- What is asked for most is a function too: its plan is kept, which a statement's is not.
+    CREATE FUNCTION holdfast.load(_id bytea, _now bigint) RETURNS TABLE (
+        seq bigint, id bytea, agent text, session text, parent bytea, expires bigint, target text,
+        root bytea, size bigint, body bytea, sum bytea, names bytea[], data bytea[]
+    ) LANGUAGE plpgsql STABLE ROWS 1 AS $$
+    BEGIN
+        RETURN QUERY
+        SELECT c.seq, c.id, s.agent, s.session, c.parent, c.expires, c.target, c.root, c.size,
+            c.body, c.sum, n.names, n.data
+        FROM holdfast.checkpoints c JOIN holdfast.sessions s ON s.key = c.session
+        CROSS JOIN LATERAL (
+            SELECT array_agg(k.name), array_agg(k.data) FROM holdfast.chunks k
+            WHERE k.name = ANY (c.beneath || c.root)
+        ) AS n (names, data)
+        WHERE c.id = _id AND (c.expires IS NULL OR c.expires > _now);
+    END $$;
+
+    CREATE FUNCTION holdfast.newest(
+        _session_name bytea, _agent text, _session text, _now bigint, _limit bigint
+    ) RETURNS TABLE (
+        seq bigint, id bytea, agent text, session text, parent bytea, expires bigint, target text,
+        root bytea, size bigint, body bytea, sum bytea
+    ) LANGUAGE plpgsql STABLE AS $$
+    DECLARE
+        _key bigint := (SELECT s.key FROM holdfast.sessions s WHERE s.name = _session_name);
+    BEGIN
+        RETURN QUERY
+        SELECT c.seq, c.id, _agent, _session, c.parent, c.expires, c.target, c.root, c.size,
+            c.body, c.sum
+        FROM holdfast.checkpoints c
+        -- A range, and both in the order, so that no plan looks for an old session from the end.
+        WHERE c.session >= _key AND c.session <= _key
+            AND (c.expires IS NULL OR c.expires > _now)
+        ORDER BY c.session DESC, c.seq DESC LIMIT _limit;
+    END $$;
+
+    CREATE FUNCTION holdfast.fetch(_names bytea[]) RETURNS TABLE (name bytea, data bytea)
+    LANGUAGE plpgsql STABLE AS $$
+    BEGIN
+        RETURN QUERY SELECT k.name, k.data FROM holdfast.chunks k WHERE k.name = ANY (_names);
+    END $$;
+
+    CREATE FUNCTION holdfast.remove(_ids bytea[]) RETURNS bigint LANGUAGE plpgsql AS $$
+    DECLARE
+        _removed bigint;
+        _sessions bigint[];
+    BEGIN
+        PERFORM pg_advisory_xact_lock(hashtextextended('holdfast.saves', 0));
+        DELETE FROM holdfast.notes WHERE scope = ANY (_ids);
+        WITH gone AS (
+            DELETE FROM holdfast.checkpoints WHERE id = ANY (_ids) RETURNING session
+        )
+        SELECT count(*), array_agg(DISTINCT session) INTO _removed, _sessions FROM gone;
+        DELETE FROM holdfast.sessions s WHERE s.key = ANY (_sessions)
+            AND NOT EXISTS (SELECT FROM holdfast.checkpoints c WHERE c.session = s.key);
+        RETURN _removed;
+    END $$;
+
+    -- Up to so many records and notes whose time has passed; whether there may be more.
+    CREATE FUNCTION holdfast.sweep(_now bigint, _limit bigint, OUT removed bigint, OUT more boolean)
+    LANGUAGE plpgsql AS $$
+    DECLARE
+        _notes bigint;
+    BEGIN
+        PERFORM pg_advisory_xact_lock(hashtextextended('holdfast.saves', 0));
+        DELETE FROM holdfast.notes WHERE seq IN (
+            SELECT seq FROM holdfast.notes WHERE expires <= _now ORDER BY expires LIMIT _limit
+        );
+        GET DIAGNOSTICS _notes = ROW_COUNT;
+        removed := holdfast.remove(ARRAY(
+            SELECT id FROM holdfast.checkpoints WHERE expires <= _now
+            ORDER BY expires LIMIT _limit
+        ));
+        more := greatest(removed, _notes) >= _limit;
+    END $$;
+    """,
+)
+"""What leads from each version of the schema to the next; never edited once released."""
+
+VERSION = len(MIGRATIONS)
+
+SERVER = """
+    SELECT current_setting('server_version_num')::int / 10000,
+        current_setting('server_encoding'),
+        current_setting('default_transaction_isolation'),
+        to_regclass('holdfast.meta') IS NOT NULL
+"""
+READ_VERSION = "SELECT version FROM holdfast.meta WHERE program = 'holdfast'"
+BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
+COMMIT = "COMMIT"
+ROLLBACK = "ROLLBACK"
+LOCK_MIGRATIONS = "SELECT pg_advisory_xact_lock(hashtextextended('holdfast.migrations', 0))"
+HAS_SCHEMA = "SELECT to_regnamespace($1) IS NOT NULL"
+HAS_META = "SELECT to_regclass('holdfast.meta') IS NOT NULL"
+CREATE_META = """
+    CREATE TABLE holdfast.meta (program text PRIMARY KEY, version int NOT NULL);
+    INSERT INTO holdfast.meta VALUES ('holdfast', 0);
+"""
+WRITE_VERSION = "UPDATE holdfast.meta SET version = $1 WHERE program = 'holdfast'"
+
+KEEP = f"SELECT holdfast.keep({', '.join(f'${n}' for n in range(1, 23))})"
+KEEP_CHUNKS = "SELECT holdfast.keep_chunks($1, $2)"
+END_IDLE = "SET LOCAL idle_in_transaction_session_timeout = 60000"
+"""For transactions of several statements: whoever vanishes in between blocks nobody for long."""
+
+KEPT_RECORD = "SELECT sum FROM holdfast.checkpoints WHERE id = $1"
+KEPT_NOTE = "SELECT sum FROM holdfast.notes WHERE scope = $1 AND key = $2"
+
+RECORD_COLUMNS = """
+    c.seq, c.id, s.agent, s.session, c.parent, c.expires, c.target, c.root, c.size, c.body, c.sum
+"""
+SELECT_RECORDS = f"""
+    SELECT {RECORD_COLUMNS}
+    FROM holdfast.checkpoints c JOIN holdfast.sessions s ON s.key = c.session
+"""  # noqa: S608
+SELECT_RECORDS_OF_SESSION = f"""
+    SELECT {RECORD_COLUMNS}
+    FROM holdfast.checkpoints c, (VALUES ($2::text, $3::text)) AS s (agent, session)
+"""  # noqa: S608
+OF_SESSION = """
+    c.session BETWEEN (SELECT key FROM holdfast.sessions WHERE name = $1)
+        AND (SELECT key FROM holdfast.sessions WHERE name = $1)
+"""
+"""A range, so that no plan looks for the records of an old session from the newest of all on."""
+LOAD = "SELECT * FROM holdfast.load($1, $2)"
+NEWEST = "SELECT * FROM holdfast.newest($1, $2, $3, $4, $5)"
+NEWEST_FIRST = "c.seq DESC"
+
+FETCH = "SELECT name, data FROM holdfast.fetch($1)"
+
+SELECT_NOTES = """
+    SELECT seq, scope, key, expires, body, sum FROM holdfast.notes
+    WHERE seq > $1 AND (expires IS NULL OR expires > $2)
+        AND ($4::bytea[] IS NULL OR scope = ANY ($4))
+    ORDER BY seq LIMIT $3
+"""
+
+SELECT_HEADS = f"""
+    SELECT {RECORD_COLUMNS}, (
+        SELECT count(*) FROM holdfast.checkpoints c
+        WHERE c.session = s.key AND (c.expires IS NULL OR c.expires > $1)
+    )
+    FROM holdfast.sessions s CROSS JOIN LATERAL (
+        SELECT * FROM holdfast.checkpoints c
+        WHERE c.session = s.key AND (c.expires IS NULL OR c.expires > $1)
+        ORDER BY {NEWEST_FIRST} LIMIT 1
+    ) AS c
+    WHERE $2::text IS NULL OR (left(s.agent, 128) = left($2, 128) AND s.agent = $2)
+    ORDER BY {NEWEST_FIRST}
+"""  # noqa: S608
+
+MATCH = """
+    (SELECT id FROM holdfast.checkpoints WHERE id >= $1 AND id <= $2 AND id > $5
+        ORDER BY id LIMIT $6)
+    UNION ALL
+    (SELECT id FROM holdfast.checkpoints WHERE id >= $3 AND id < $4 AND id > $5
+        ORDER BY id LIMIT $6)
+    ORDER BY 1 LIMIT $6
+"""
+
+REMOVE = "SELECT holdfast.remove($1)"
+SWEEP = "SELECT removed, more FROM holdfast.sweep($1, $2)"
+
+NOW = "SELECT holdfast.now()"
+OLD_CHUNKS = """
+    SELECT name, octet_length(data), written < $1 FROM holdfast.chunks
+    WHERE name > $2 ORDER BY name LIMIT $3
+"""
+DROP_CHUNKS = """
+    DELETE FROM holdfast.chunks WHERE name IN (
+        -- In the order in which saves write them, so that neither waits for the other for ever.
+        SELECT name FROM holdfast.chunks WHERE name = ANY ($1) AND written < $2
+        ORDER BY name FOR UPDATE
+    )
+    RETURNING octet_length(data)
+"""
+
+STATS = """
+    SELECT c.checkpoints, c.sessions, k.chunks, c.logical, k.stored
+    FROM (
+        SELECT count(*) AS checkpoints, count(DISTINCT session) AS sessions,
+            coalesce(sum(size), 0)::bigint AS logical
+        FROM holdfast.checkpoints WHERE expires IS NULL OR expires > $1
+    ) AS c, (
+        SELECT count(*) AS chunks, coalesce(sum(octet_length(data)), 0)::bigint AS stored
+        FROM holdfast.chunks
+    ) AS k
+"""
+
+
+@lru_cache(1024)
+def in_schema(statement: str, schema: str) -> str:
+    """A statement about the tables of that schema."""
+    return statement.replace("holdfast.", f"{quoted(schema)}.")
+
+
+def create_schema(schema: str) -> str:
+    """The statement that makes a schema."""
+    return f"CREATE SCHEMA {quoted(schema)}"
+
+
+def quoted(schema: str) -> str:
+    """The name of a schema, also if it is a word of SQL."""
+    return f'"{schema}"'
+
+
+def checked_schema(schema: object) -> str:
+    """The name of a schema; one that psql would not take as it is written is refused."""
+    if not isinstance(schema, str) or not re.fullmatch(r"[a-z_][a-z0-9_]{0,62}", schema):
+        raise InvalidArgumentError(
+            f"schema is a name of small letters, digits and _, not {schema!r}"
+        )
+    return schema

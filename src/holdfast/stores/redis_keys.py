@@ -1,0 +1,121 @@
+"""The keys of the Redis store, and how records are ordered in them."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+
+from holdfast.errors import InvalidArgumentError
+from holdfast.model import microseconds
+from holdfast.stores.base import NOTE_TIES
+
+FORMAT = 1
+"""The version of this layout, kept beside the data."""
+
+_PREFIX = re.compile(r"[A-Za-z0-9._:/-]{1,64}")
+_BEFORE_ALL = 2**62
+SEQ = 17
+"""How many digits the place of a note has."""
+
+
+class Keys:
+    """The names of all keys. Those in braces lie in one slot; every chunk lies in its own."""
+
+    def __init__(self, prefix: str) -> None:
+        if not isinstance(prefix, str) or not _PREFIX.fullmatch(prefix):
+            raise InvalidArgumentError(
+                "the prefix of a Redis store has 1 to 64 letters, digits or . _ : / -"
+            )
+        self.prefix = prefix
+        self._chunk = f"{prefix}:c:".encode()
+        self._together = b"{%s}:" % prefix.encode()
+        self.format = self._key("format")
+        self.chunks = self._key("chunks")
+        self.totals = self._key("totals")
+        self.last = self._key("last")
+        self.notes = self._key("notes")
+        self.expiry = self._key("expiry")
+        self.wake = self._key("wake")
+        self.all = self._key("all")
+        self.ids = self._key("ids")
+        self.children = self._key("children")
+        self.targets = self._key("targets")
+        self.sessions = self._key("sessions")
+        self.agents = self._key("agents")
+
+    def _key(self, kind: str, *names: bytes) -> bytes:
+        return self._together + b":".join([kind.encode(), *names])
+
+    def chunk(self, name: bytes) -> bytes:
+        """A chunk: eight bytes of when it was written, and its data."""
+        return self._chunk + name.hex().encode()
+
+    def record(self, checkpoint_id: str) -> bytes:
+        """A record: the truth of whether there is such a checkpoint."""
+        return self._key("r", as_bytes(checkpoint_id))
+
+    def agent(self, agent_id: str) -> bytes:
+        """The records of an agent, by time."""
+        return self._key("a", as_bytes(agent_id))
+
+    def session(self, agent_id: str, session_id: str) -> bytes:
+        """The records of a session, by time."""
+        return self._key("s", joined(agent_id, session_id))
+
+    def note(self, scope: str, key: str) -> bytes:
+        """A note."""
+        return self._key("n", joined(scope, key))
+
+    def order(self, scope: str) -> bytes:
+        """The notes of a scope, by their place."""
+        return self._key("o", as_bytes(scope))
+
+
+def as_bytes(text: str) -> bytes:
+    """Any text, so that the order of the bytes is that of the text."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def as_text(data: bytes) -> str:
+    """What ``as_bytes`` was given."""
+    return data.decode("utf-8", "surrogatepass")
+
+
+def joined(first: str, second: str) -> bytes:
+    """Two names as one; no name holds a NUL."""
+    return b"%s\0%s" % (as_bytes(first), as_bytes(second))
+
+
+def parted(both: bytes) -> tuple[str, str]:
+    """The names that ``joined`` was given."""
+    first, _, second = both.partition(b"\0")
+    return as_text(first), as_text(second)
+
+
+def stamp(moment: datetime) -> bytes:
+    """A time, exact to the microsecond, so that the order of the bytes is that of time.
+
+    Scores of sorted sets would not do: they are floats, and have no room for equal times.
+    """
+    return b"%016x" % (microseconds(moment) + _BEFORE_ALL)
+
+
+def place(created_at: datetime, checkpoint_id: str) -> bytes:
+    """Where a record stands among others: by time, and then by id."""
+    return stamp(created_at) + as_bytes(checkpoint_id)
+
+
+def id_at(member: bytes) -> str:
+    """The id of the record that stands there."""
+    return as_text(member[16:])
+
+
+def seq_digits(seq: int) -> bytes:
+    """The place of a note as it is stored: 14 digits of microseconds and 3 of the count."""
+    seq = max(0, min(seq, 2**56 * NOTE_TIES - 1))
+    return b"%014x%03x" % divmod(seq, NOTE_TIES)
+
+
+def seq_of(digits: bytes) -> int:
+    """The place of a note."""
+    return int(digits[:14], 16) * NOTE_TIES + int(digits[14:SEQ], 16)

@@ -1,0 +1,242 @@
+"""The scripts that the Redis store runs on the server, and how they are called.
+
+Each sees and changes everything at one moment, and names only keys of one slot.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+Command = tuple[Any, ...]
+"""A command of Redis and its arguments."""
+
+
+class Script:
+    """A script, known to the server by the SHA-1 of its text once it has seen it."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.sha = hashlib.sha1(text.encode()).hexdigest()  # noqa: S324  (how Redis names scripts)
+
+    def __call__(self, keys: list[bytes], *args: Any) -> Call:
+        return Call(self, keys, args)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A script to be run with these keys and arguments."""
+
+    script: Script
+    keys: list[bytes]
+    args: tuple[Any, ...]
+
+    def by_sha(self) -> Command:
+        """For a server that has seen the script."""
+        return ("EVALSHA", self.script.sha, len(self.keys), *self.keys, *self.args)
+
+    def by_text(self) -> Command:
+        """For one that has not, for instance because it was started again."""
+        return ("EVAL", self.script.text, len(self.keys), *self.keys, *self.args)
+
+
+_NOW = """
+local function now()
+  local time = redis.call('TIME')
+  return time[1] * 1000000 + time[2]
+end
+local function number(n) return string.format('%.0f', n) end
+"""
+
+CLOCK = Script(f"{_NOW} return number(now())")
+"""Microseconds since 1970 on the node that keeps the records."""
+
+WRITE = Script(
+    _NOW
+    + """
+-- Keys 1 to 7 are always these. The plan names other keys, and values, by their number; the
+-- names of chunks are the last values, followed by their data where that is to be written, too.
+local FORMAT, CHUNKS, TOTALS, LAST, NOTES, EXPIRY, WAKE = unpack(KEYS, 1, 7)
+local plan = cmsgpack.unpack(ARGV[1])
+
+-- 1. Refuse, before anything is written. What is there with this very token was written by this
+--    call: an earlier attempt went well, and only its answer was lost.
+for place, own in ipairs(plan.own) do
+  local key, value, _, numbered = unpack(own)
+  local found = redis.call('GET', KEYS[key])
+  if found then
+    if numbered then found = string.sub(found, 18) end
+    return {found == ARGV[value] and 'done' or 'taken', place}
+  end
+end
+for _, need in ipairs(plan.needs) do
+  if redis.call('EXISTS', KEYS[need[1]]) == 0 then return {need[2]} end
+end
+local first, last = plan.first, plan.first + plan.chunks - 1
+if plan.mode == 'end' then
+  for i = first, last do
+    local written = redis.call('ZSCORE', CHUNKS, ARGV[i])
+    if not written or written == '0' then return {'again'} end
+  end
+end
+
+-- 2. Chunks are listed with the time, those written before anew, so that gc spares them.
+local time = now()
+local written = number(time)
+for from = first, last, 500 do
+  local dated = {}
+  for i = from, math.min(from + 499, last) do
+    dated[#dated + 1] = written
+    dated[#dated + 1] = ARGV[i]
+  end
+  redis.call('ZADD', CHUNKS, unpack(dated))
+end
+if plan.mode == 'begin' then return {'ok', written} end
+if plan.mode == 'whole' and plan.chunks > 0 then
+  local keys, head = #KEYS - plan.chunks - first + 1, struct.pack('>I8', time)
+  local bodies = {}
+  for i = first, last do
+    bodies[#bodies + 1] = KEYS[keys + i]
+    bodies[#bodies + 1] = head .. ARGV[i + plan.chunks]
+  end
+  redis.call('MSET', unpack(bodies))
+end
+
+-- 3. What leads to the record.
+redis.call('SETNX', FORMAT, plan.format)
+for _, entry in ipairs(plan.entries) do
+  redis.call('ZADD', KEYS[entry[1]], entry[2], ARGV[entry[3]])
+end
+if plan.size then redis.call('HINCRBY', TOTALS, 'size', plan.size) end
+
+-- 4. Notes, each with the next place: microseconds, and a count within one.
+local places = {}
+if #plan.notes > 0 then
+  local seq, tie = redis.call('GET', LAST), 0
+  for _, note in ipairs(plan.notes) do
+    local own, order, scope, key, expires = unpack(note)
+    if seq then
+      local before = tonumber(string.sub(seq, 1, 14), 16)
+      if before >= time then
+        time, tie = before, tonumber(string.sub(seq, 15), 16) + 1
+        if tie == 1024 then time, tie = time + 1, 0 end
+      end
+    end
+    seq = string.format('%014x%03x', time, tie)
+    places[own] = seq
+    local name = seq .. ARGV[scope] .. '\\0' .. ARGV[key]
+    redis.call('ZADD', KEYS[order], 0, seq .. ARGV[key])
+    redis.call('ZADD', NOTES, 0, name)
+    if expires ~= '' then redis.call('ZADD', EXPIRY, expires, 'n' .. name) end
+    -- Those who wait for a name, not for a checkpoint, are woken by this stream.
+    if string.sub(ARGV[scope], 1, 1) == '/' then
+      redis.call('XADD', WAKE, 'MAXLEN', '~', 100, '*', 'seq', seq)
+    end
+  end
+  redis.call('SET', LAST, seq)
+end
+
+-- 5. The record and the notes themselves.
+for place, own in ipairs(plan.own) do
+  local key, value, expires = unpack(own)
+  value = (places[place] or '') .. ARGV[value]
+  if expires == '' then
+    redis.call('SET', KEYS[key], value)
+  else
+    redis.call('SET', KEYS[key], value, 'PXAT', expires)
+  end
+end
+return {'ok', written}
+"""
+)
+"""Keeps a record, chunks and notes, all or nothing; or only enters chunks that are about to come.
+
+Answers ok and the time, done (by an earlier attempt), taken (and by which of its own keys), again
+(gc took one of its chunks), or the word for what it needs and is not there.
+"""
+
+REMOVE = Script(
+    """
+local RECORD, ALL, IDS, AGENT, SESSION, CHILDREN, TARGETS, SESSIONS, AGENTS, EXPIRY, TOTALS =
+  unpack(KEYS)
+local value, id, place, child, target, session, agent, expiry, size = unpack(ARGV)
+
+-- An expired record may be gone already; its entry says whether this is its turn.
+if value == '' then
+  if redis.call('ZREM', EXPIRY, expiry) == 0 then return 0 end
+elseif redis.call('GET', RECORD) ~= value then
+  return 0
+else
+  redis.call('ZREM', EXPIRY, expiry)
+end
+redis.call('DEL', RECORD)
+redis.call('ZREM', ALL, place)
+redis.call('ZREM', IDS, id)
+redis.call('ZREM', AGENT, place)
+redis.call('ZREM', SESSION, place)
+redis.call('ZREM', CHILDREN, child)
+redis.call('ZREM', TARGETS, target)
+if redis.call('EXISTS', SESSION) == 0 then
+  redis.call('ZREM', SESSIONS, session)
+  redis.call('ZREM', AGENTS, agent)
+end
+redis.call('HINCRBY', TOTALS, 'size', size)
+return 1
+"""
+)
+"""Removes a record with everything that leads to it, if it is still the one that was read."""
+
+FORGET = Script(
+    """
+local NOTE, ORDER, NOTES, EXPIRY = unpack(KEYS)
+local seq, scope, key = unpack(ARGV)
+local name = seq .. scope .. '\\0' .. key
+redis.call('ZREM', ORDER, seq .. key)
+redis.call('ZREM', NOTES, name)
+redis.call('ZREM', EXPIRY, 'n' .. name)
+-- A later note may have the same key, once this one has expired.
+if redis.call('GETRANGE', NOTE, 0, 16) == seq then redis.call('DEL', NOTE) end
+"""
+)
+"""Removes a note."""
+
+DOOM = Script(
+    """
+local found = {}
+for i = 2, #ARGV do
+  local written = redis.call('ZSCORE', KEYS[1], ARGV[i])
+  if written and tonumber(written) < tonumber(ARGV[1]) then
+    redis.call('ZADD', KEYS[1], 0, ARGV[i])
+    found[#found + 1] = ARGV[i]
+  end
+end
+return found
+"""
+)
+"""Marks those chunks that were last written before a time: no commit relies on them any more."""
+
+DROP = Script(
+    """
+local sizes = {}
+for i, key in ipairs(KEYS) do
+  local head = redis.call('GETRANGE', key, 0, 7)
+  sizes[i] = -1
+  if #head == 8 and struct.unpack('>I8', head) < tonumber(ARGV[1]) then
+    sizes[i] = redis.call('STRLEN', key) - 8
+    redis.call('DEL', key)
+  end
+end
+return sizes
+"""
+)
+"""Removes chunks that were written before a time; answers the size of each, or -1 if it stays."""
+
+SETTLE = Script(
+    """
+for _, name in ipairs(ARGV) do
+  if redis.call('ZSCORE', KEYS[1], name) == '0' then redis.call('ZREM', KEYS[1], name) end
+end
+"""
+)
+"""Strikes marked chunks off the list, but for those that a save has entered again since."""

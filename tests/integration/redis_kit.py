@@ -1,0 +1,152 @@
+"""What tests of the Redis store share: its async face, a link that breaks, steps one by one."""
+
+import asyncio
+import inspect
+import socket
+import threading
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from typing import Any
+
+from holdfast.stores.base import Store
+from holdfast.stores.redis import RedisStore
+
+ASKED = {
+    *("commit", "load", "fetch", "notes", "match", "query", "heads"),
+    *("delete", "sweep", "collect", "stats"),
+}
+
+
+class LoopThread:
+    """An event loop that runs in a thread of its own."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+            self._stop = asyncio.Event()
+            runner.run(self._stop.wait())
+
+    def run(self, work: Coroutine[Any, Any, Any]) -> Any:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def close(self) -> None:
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join()
+
+
+def through_loop(store: RedisStore, loop: LoopThread) -> Store:
+    """The same store, every method of which is answered on an event loop."""
+
+    class Asked(RedisStore):
+        def __init__(self) -> None:
+            self.__dict__ = store.__dict__
+
+        def close(self) -> None:
+            loop.run(store.aclose())
+
+    def asking(method: str) -> Any:
+        signature = inspect.signature(getattr(RedisStore, method))
+
+        def ask(*args: Any, **named: Any) -> Any:
+            given = signature.bind(*args, **named)
+            given.apply_defaults()
+            return loop.run(store.answer(method, given.args[1:]))
+
+        return ask
+
+    for method in ASKED:
+        setattr(Asked, method, asking(method))
+    return Asked()
+
+
+class Proxy:
+    """Stands between a store and its server, and cuts the connection when it is told to."""
+
+    def __init__(self, port: int) -> None:
+        self._server_port = port
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        self._when: Callable[[bytes], str] = lambda _: ""
+        self._links: list[socket.socket] = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def cut_once(self, word: bytes, moment: str) -> None:
+        """At the next request that holds the word: "before" it is passed on, or "after"."""
+
+        def when(data: bytes) -> str:
+            if word not in data:
+                return ""
+            self._when = lambda _: ""
+            return moment
+
+        self._when = when
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            server = socket.create_connection(("127.0.0.1", self._server_port))
+            self._links += [client, server]
+            cut = threading.Event()
+            threading.Thread(target=self._ask, args=(client, server, cut), daemon=True).start()
+            threading.Thread(target=self._reply, args=(client, server, cut), daemon=True).start()
+
+    def _ask(self, client: socket.socket, server: socket.socket, cut: threading.Event) -> None:
+        with suppress(OSError):
+            while data := client.recv(1 << 20):
+                moment = self._when(data)
+                if moment == "before":
+                    break
+                if moment == "after":
+                    cut.set()  # whatever the server answers is lost
+                server.sendall(data)
+        if not cut.is_set():
+            _shut(client, server)
+
+    def _reply(self, client: socket.socket, server: socket.socket, cut: threading.Event) -> None:
+        with suppress(OSError):
+            while (data := server.recv(1 << 20)) and not cut.is_set():
+                client.sendall(data)
+        _shut(client, server)
+
+    def close(self) -> None:
+        _shut(self._listener, *self._links)
+
+
+def _shut(*sockets: socket.socket) -> None:
+    for each in sockets:
+        with suppress(OSError):
+            each.shutdown(socket.SHUT_RDWR)
+        each.close()
+
+
+class ByHand:
+    """Steps of a store that are carried out when the test says so, to do other things between."""
+
+    def __init__(self, store: RedisStore, steps: Any) -> None:
+        self._link = store._link
+        self._steps = steps
+        self._answer: Any = None
+
+    def go_on(self, steps: int = 1) -> None:
+        """Carry out the next."""
+        for _ in range(steps):
+            self._answer = self._link.run(_only(self._steps.send(self._answer)))
+
+    def finish(self) -> Any:
+        """Carry out all that are left; gives what they lead to."""
+        try:
+            while True:
+                self.go_on()
+        except StopIteration as end:
+            return end.value
+
+
+def _only(batch: Any) -> Any:
+    return (yield batch)
