@@ -13,7 +13,6 @@ import pytest
 
 from holdfast import (
     Client,
-    InvalidArgumentError,
     StoreClosedError,
     StoreConnectionError,
     SyncClient,
@@ -208,19 +207,23 @@ def test_an_async_client_serves_one_event_loop_after_another(url: str) -> None:
     assert [info.parent_id for info in chain] == [*saved[-2::-1], None]
 
 
-def test_an_async_client_refuses_a_second_loop_while_the_first_runs(url: str) -> None:
+def test_an_async_client_serves_several_loops_at_once(url: str) -> None:
     client = Client.open(url)
 
-    async def main() -> None:
-        await client.save(AGENT, execution_state={"from": "the first"})
-        with ThreadPoolExecutor(1) as thread:
-            other = thread.submit(lambda: asyncio.run(client.stats()))
-            with pytest.raises(InvalidArgumentError, match="open one for each loop"):
-                other.result()
-        await client.save(AGENT, execution_state={"from": "the first again"})
-        await client.close()
+    def in_a_loop(number: int) -> list[str]:
+        async def main() -> list[str]:
+            return [await save(client, 10 * number + i) for i in range(5)]
 
-    asyncio.run(main())
+        return asyncio.run(main())
+
+    with ThreadPoolExecutor(4) as threads:
+        saved = [each for part in threads.map(in_a_loop, range(4)) for each in part]
+
+    async def kept() -> list[str]:
+        async with client:
+            return [info.checkpoint_id for info in await client.find()]
+
+    assert sorted(asyncio.run(kept())) == sorted(saved)
 
 
 async def test_cancelled_saves_are_whole_or_absent_and_the_others_are_kept(url: str) -> None:

@@ -38,7 +38,7 @@ NOT_IN_CORE = {
 
 HEAVY = {
     *("asyncio", "sqlite3", "ormsgpack", "zstandard"),
-    *("redis", "psycopg", "langgraph", "langchain_core", "numpy", "pandas", "pydantic"),
+    *("redis", "psycopg", "obstore", "langgraph", "langchain_core", "numpy", "pandas", "pydantic"),
 }
 MODULES_IMPORTED_AT_MOST = 40  # `typing` alone brings about 25
 

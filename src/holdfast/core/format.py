@@ -76,6 +76,8 @@ def map_header(count: int) -> bytes:
 
 
 _PLAIN, _ZSTD = b"\x00", b"\x01"
+_APART = b"\x02"
+"""Not a chunk, but where in object storage it is; written and read by stores/objects_steps.py."""
 _WORTH_COMPRESSING = 400
 
 
@@ -130,6 +132,10 @@ def decompress(stored: bytes) -> bytes:
     method, data = stored[:1], memoryview(stored)[1:]
     if method == _PLAIN:
         return bytes(data)
+    if method == _APART:
+        raise CheckpointIntegrityError(
+            None, "a chunk is in object storage: open the store with its blobs (?blobs=…)"
+        )
     if method != _ZSTD:
         raise CheckpointIntegrityError(None, "a chunk of unknown compression")
     zstd = _codec()

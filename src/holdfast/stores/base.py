@@ -232,6 +232,8 @@ class Store(ABC):
     """Whether it has a ``wait`` that others' writes end; else it is asked again and again."""
     speaks_async = False
     """Whether it can be asked on an event loop itself, through ``answer``."""
+    files: tuple[str, ...] = ()
+    """Where on this disk it lives, the place it was opened by first."""
 
     @property
     @abstractmethod

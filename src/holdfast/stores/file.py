@@ -67,6 +67,7 @@ class FileStore(Store):
         if fmt not in ("json", "pickle"):
             raise InvalidArgumentError(f'fmt is "json" or "pickle", not {fmt!r}')
         self._root = os.path.abspath(checked_path(directory))
+        self.files = (self._root,)
         self._as_json = fmt == "json"
         self.allow_pickle = allow_pickle or fmt == "pickle"
         self._closed = False

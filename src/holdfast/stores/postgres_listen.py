@@ -14,7 +14,7 @@ import psycopg
 
 from holdfast.errors import StoreClosedError
 from holdfast.stores.forks import Locked
-from holdfast.stores.postgres_connection import Place, abandon, leave_to_parent
+from holdfast.stores.postgres_connection import AnyConnection, Place, abandon, leave_to_parent
 
 _LONGEST = 2.0
 _KEPT = 4
@@ -37,7 +37,8 @@ class Listeners(Locked):
     def _after_fork(self, in_child: bool) -> None:
         super()._after_fork(in_child)
         if in_child:
-            for connection in (*self._idle, *self._idle_of_loops()):
+            kept: list[AnyConnection] = [*self._idle, *self._idle_of_loops()]
+            for connection in kept:
                 leave_to_parent(connection)
             self._idle = []
             self._of_loops = WeakKeyDictionary()
@@ -47,7 +48,7 @@ class Listeners(Locked):
 
     def listen(self) -> psycopg.Connection[Any]:
         """A connection that is told from now on; give it to ``rest``."""
-        connection = _taken(self._idle)
+        connection: psycopg.Connection[Any] | None = _taken(self._idle)
         try:
             if connection is None:
                 self._check()
@@ -75,7 +76,9 @@ class Listeners(Locked):
 
     async def listen_async(self) -> psycopg.AsyncConnection[Any]:
         """See listen."""
-        connection = _taken(self._of_loops.get(asyncio.get_running_loop(), []))
+        connection: psycopg.AsyncConnection[Any] | None = _taken(
+            self._of_loops.get(asyncio.get_running_loop(), [])
+        )
         try:
             if connection is None:
                 self._check()
@@ -112,7 +115,7 @@ class Listeners(Locked):
         """Close those that are kept."""
         with self._lock:
             self._closed = True
-            kept: list[Any] = [*self._idle, *self._idle_of_loops()]
+            kept: list[AnyConnection] = [*self._idle, *self._idle_of_loops()]
             self._idle = []
             self._of_loops = WeakKeyDictionary()
         for connection in kept:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sqlite3
 import time
@@ -71,6 +72,8 @@ class SqliteStore(Store):
         self._waiting: deque[Pending] = deque()
         self._db = Connections(Path(path), durability, in_child=self._waiting.clear)
         self._session_keys: dict[tuple[str, str], int] = {}
+        file = os.path.abspath(path)
+        self.files = (file, *(f"{file}-{log}" for log in ("wal", "shm", "journal")))
 
     @property
     def name(self) -> str:

@@ -120,7 +120,7 @@ class Connections:
             db.execute(f"PRAGMA synchronous = {self.durability.upper()}")
             db.execute("PRAGMA temp_store = MEMORY")
             db.execute("PRAGMA cache_size = -8000")
-            db.execute("PRAGMA mmap_size = 268435456")
+            db.execute("PRAGMA mmap_size = 134217728")
         except BaseException:
             db.close()
             raise

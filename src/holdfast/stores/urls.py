@@ -11,7 +11,10 @@ from holdfast.errors import InvalidArgumentError
 from holdfast.stores.base import Store
 
 DEFAULT_PATH = "./.holdfast/holdfast.db"
-_SCHEMES = "memory://, file:///directory, sqlite:///path.db, redis://host:6379/0, postgresql://host/database"
+_SCHEMES = (
+    "memory://, file:///directory, sqlite:///path.db, redis://host:6379/0 "
+    "or postgresql://host/database"
+)
 _REDIS = (
     *("redis", "rediss", "unix"),
     *(f"{tls}+{kind}" for tls in ("redis", "rediss") for kind in ("cluster", "sentinel")),
@@ -28,6 +31,10 @@ def open_store(url: str | None = None) -> Store:
     if parts.fragment:
         raise InvalidArgumentError("a store's URL has no part after #: write %23 for one in a path")
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    if any(name.startswith("blobs") for name in options):
+        from holdfast.stores.objects import open_with_blobs
+
+        return open_with_blobs(url, open_store)
     if parts.scheme == "memory":
         store: Store = _memory(options)
     elif parts.scheme == "sqlite":
