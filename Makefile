@@ -15,12 +15,15 @@ CODE    = $(wildcard src tests benchmarks)
 LINTED  = $(CODE) $(wildcard examples)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint suite format crash bench test-pythons clean
+.PHONY: help setup services demo test lint suite format crash bench test-pythons clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(VENV)/.test  ## Make the environment for development
+
+services:  ## Install the servers that tests start (Redis, PostgreSQL, PgBouncer) where missing
+	@scripts/install-services
 
 demo: $(VENV)/.core  ## See an agent crash, resume, rewind and fork
 	$(BIN)/holdfast demo
@@ -32,17 +35,17 @@ lint: $(VENV)/.test  ## Check style and types
 	$(BIN)/ruff format --check $(LINTED)
 	$(BIN)/mypy $(CODE)
 
-suite: $(VENV)/.test  ## Run the tests alone
+suite: $(VENV)/.test services  ## Run the tests alone
 	$(PYTEST) -n $(JOBS)
 
 format: $(VENV)/.test  ## Format the code and fix what can be fixed
 	$(BIN)/ruff check --fix $(LINTED)
 	$(BIN)/ruff format $(LINTED)
 
-crash: $(VENV)/.test  ## Kill saves with SIGKILL, CRASHES=1000 times
+crash: $(VENV)/.test services  ## Kill saves with SIGKILL, CRASHES=1000 times
 	HOLDFAST_CRASHES=$(CRASHES) $(PYTEST) -n $(JOBS) -m crash --timeout 0
 
-bench: $(VENV)/.bench  ## Compare with the peers; ONLY=S2 for a part, QUICK=1 for a minute
+bench: $(VENV)/.bench services  ## Compare with the peers; ONLY=S2 for a part, QUICK=1 for a minute
 	$(BIN)/python -m benchmarks $(if $(ONLY),--only $(ONLY)) $(if $(QUICK),--quick)
 
 test-pythons:  ## Run the tests on each of Python 3.11, 3.12 and 3.13 found here
@@ -82,7 +85,7 @@ $(VENV)/.test: $(VENV)/.core
 	@$(PIP) install --group test --group lint
 	@touch $@
 
-$(VENV)/.bench: $(VENV)/.core
+$(VENV)/.bench: $(VENV)/.test
 	@echo "Installing the peers for benchmarks into $(VENV)"
 	@$(PIP) install --group bench
 	@touch $@

@@ -1,8 +1,10 @@
 """save and put: what is kept, where it hangs, and that nothing else is."""
 
+import time
 from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,8 +19,10 @@ from holdfast import (
     InvalidArgumentError,
     SerializationError,
     SyncClient,
+    ids,
 )
 from holdfast.core.chunks import encode
+from tests.acceptance.conftest import OpenClient
 
 NEVER_SAVED = "01900000-0000-7000-8000-000000000000"
 
@@ -391,3 +395,23 @@ def test_a_value_that_cannot_be_kept_is_refused_with_its_path_and_nothing_is_wri
 
     assert client.find() == []
     assert client.stats().chunks == 0
+
+
+def test_the_newest_is_the_one_saved_last_also_when_a_clock_was_set_back(
+    open_client: OpenClient, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if url.startswith("memory"):
+        return
+    open_client(url).save("coder", execution_state={"saved": "first"}, session_id="s")
+    an_hour_ago = time.time_ns() - 3600 * 10**9
+    with monkeypatch.context() as patch:
+        patch.setattr(ids, "_clock", ids._Clock())
+        patch.setattr(ids, "time", SimpleNamespace(time_ns=lambda: an_hour_ago))
+        other = open_client(url)
+        other.save("coder", execution_state={"saved": "last"}, session_id="s")
+
+    newest = other.latest("coder", "s")
+
+    assert newest is not None
+    assert newest.execution_state == {"saved": "last"}
+    assert newest.verify_integrity()

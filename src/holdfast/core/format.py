@@ -103,6 +103,11 @@ def _codec() -> _Zstd:
     return _zstd
 
 
+def prepare() -> None:
+    """Load what compression needs: not during a first save, where a fork would cut it short."""
+    _codec()
+
+
 def check_size(raw: bytes) -> None:
     """Refuse a chunk that no reader would take."""
     if len(raw) > MAX_CHUNK:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from holdfast.core.chunks import Base
+from holdfast.core.format import prepare
 from holdfast.core.shallow import base_of
 from holdfast.stores.base import Record, Store
 from holdfast.stores.forks import Locked
@@ -48,6 +49,7 @@ class Engine:
     """The memory of one client: how recent states were cut, and where its sessions stand."""
 
     def __init__(self, store: Store) -> None:
+        prepare()
         self.store_name = store.name
         self.shares_chunks = store.shares_chunks
         self.allow_pickle = store.allow_pickle

@@ -180,7 +180,9 @@ def _commit_at_head(
 ) -> Plan[None]:
     for _ in range(3):
         if head is None:
-            head = yield from _newest(info.agent_id, info.session_id)
+            newest = yield from _newest(info.agent_id, info.session_id)
+            info = info.following(newest)
+            head = None if newest is None else newest.checkpoint_id
         try:
             yield from writer.commit(info, head)
             return
@@ -190,9 +192,9 @@ def _commit_at_head(
     yield from writer.commit(info, None)
 
 
-def _newest(agent_id: str, session_id: str) -> Plan[str | None]:
+def _newest(agent_id: str, session_id: str) -> Plan[CheckpointInfo | None]:
     found = yield from plan.query(Query(agent_id=agent_id, session_id=session_id, limit=1))
-    return found[0].checkpoint_id if found else None
+    return found[0] if found else None
 
 
 def put(engine: Engine, checkpoint: Checkpoint) -> Plan[str]:
