@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
 from benchmarks.contenders.base import Contender
+from benchmarks.servers import PostgresPlace
 from benchmarks.workloads.conversation import LONG_MESSAGE, message
 from benchmarks.workloads.text import Writer
 from benchmarks.workloads.typed import langchain_messages
@@ -72,6 +73,22 @@ class GraphContender(Contender):
         raise NotImplementedError("a graph takes steps")
 
 
+class PostgresGraph(GraphContender):
+    """A graph on a saver in a PostgreSQL database of its own."""
+
+    requires = "langgraph.checkpoint.postgres"
+
+    def __init__(self, name: str, open_saver: Callable[[str], Any]) -> None:
+        super().__init__(name, lambda _: open_saver(self._place.url))
+
+    async def open(self, directory: Path) -> None:
+        self._place = PostgresPlace()
+        await super().open(directory)
+
+    def bytes(self) -> int:
+        return self._place.bytes()
+
+
 _HOW: dict[str, Any] = {"durability": "sync", "stream_mode": "updates"}
 
 
@@ -99,7 +116,8 @@ def _delta_state() -> Any:
     def extend(messages: list[Any], writes: Any) -> list[Any]:
         return operator.iadd(list(messages), [part for write in writes for part in write])
 
-    return TypedDict("DeltaState", {"messages": Annotated[list, channel(extend)]})
+    # Not as a class: its annotations would be text, and the channel is known here only.
+    return TypedDict("DeltaState", {"messages": Annotated[list, channel(extend)]})  # type: ignore[operator]
 
 
 def official(directory: Path) -> AbstractContextManager[Any]:
@@ -118,3 +136,15 @@ def ours(directory: Path) -> Any:
 def ours_normal(directory: Path) -> Any:
     url = f"sqlite:///{directory / _FILE}?durability=normal"
     return import_module(_OURS).HoldfastSaver.open(url)
+
+
+def ours_postgres(url: str) -> Any:
+    return import_module(_OURS).HoldfastSaver.from_postgres(url)
+
+
+@contextmanager
+def official_postgres(url: str) -> Iterator[Any]:
+    saver = import_module("langgraph.checkpoint.postgres").PostgresSaver
+    with saver.from_conn_string(url) as opened:
+        opened.setup()
+        yield opened

@@ -99,7 +99,7 @@ def test_an_accepted_offer_is_taken(client: SyncClient) -> None:
 def test_of_many_who_want_it_one_wins(client: SyncClient) -> None:
     """The clients of a face are driven by one thread; the race of processes is tested elsewhere."""
     offered = offer(client)
-    outcomes = []
+    outcomes: list[str | None] = []
     for _ in range(5):
         try:
             outcomes.append(client.accept(offered).checkpoint_id)
@@ -313,7 +313,8 @@ def test_the_schema_travels_with_the_offer(client: SyncClient) -> None:
 
     assert schema is not None
     assert schema["properties"]["total"] == {"title": "Total", "type": "number"}
-    assert client.accept(client.inbox("approver")[0].checkpoint_id, contract=schema)
+    offered = client.inbox("approver")[0].checkpoint_id
+    assert client.accept(offered, contract=schema).parent_id == offered
 
 
 @pytest.mark.parametrize("contract", [1, ["list"], object, {"type": "no such type"}])

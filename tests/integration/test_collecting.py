@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from holdfast import CheckpointInfo, CheckpointNotFoundError, SyncClient
-from holdfast.stores.base import Commit, Query
+from holdfast.stores.base import Commit, NotesOnly, Query
 from holdfast.stores.sqlite import SqliteStore
 from holdfast.testing import crash_points
 
@@ -119,7 +119,7 @@ class ForkSource(SqliteStore):
 
     remover: SyncClient
 
-    def commit(self, commit: Commit) -> None:
+    def commit(self, commit: Commit | NotesOnly) -> None:
         remove_all(self.remover)
         super().commit(commit)
 
