@@ -28,7 +28,7 @@ LAYERS = (
 RANK = {part: rank for rank, layer in enumerate(reversed(LAYERS)) for part in layer}
 
 # Methods that lead upwards, such as client.session(): imported when called, never before.
-DOORS = {("client", "session")}
+DOORS = {("client", "session"), ("client", "workspace")}
 
 NOT_IN_CORE = {
     *("asyncio", "concurrent", "http", "multiprocessing", "select", "selectors", "shutil"),

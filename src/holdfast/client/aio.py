@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from holdfast.session.arun import AsyncRun
     from holdfast.session.explore import Exploration, Outcome
     from holdfast.session.replay import Step as ReplayStep
+    from holdfast.workspace import Workspace
 
 T = TypeVar("T")
 
@@ -139,6 +140,7 @@ class Client(Face):
         *,
         append_only: Collection[str] = (),
         events: bool = False,
+        workspace: Workspace | None = None,
         **metadata: Any,
     ) -> str:
         """See SyncClient.save. The state is taken as it is when ``save`` is called."""
@@ -155,6 +157,7 @@ class Client(Face):
                 ttl_seconds,
                 append_only,
                 events,
+                workspace,
                 metadata,
             )
         )
@@ -168,6 +171,16 @@ class Client(Face):
     ) -> Checkpoint:
         """The checkpoint of that id, its integrity proven unless ``verify`` is off."""
         return await self._run(read.restore(self._engine, checkpoint_id, verify, on_unknown))
+
+    async def restore_workspace(self, checkpoint_id: str, to: str | Path) -> Workspace:
+        """Put the files of a checkpoint into a directory: a new one, or one that is put back.
+
+        What is replaced in a directory that has files is kept first, so it can be undone.
+        """
+        from holdfast.workspace import checkout
+
+        self._check_open()
+        return await self._in_thread(lambda: checkout(checkpoint_id, to, self))  # type: ignore[no-any-return]
 
     async def latest(self, agent_id: str, session_id: str) -> Checkpoint | None:
         """The newest checkpoint of a session, or None if it has none."""
@@ -493,8 +506,11 @@ class Client(Face):
 
         before = None
         for info in await self._run(replay.chain(session)):
-            yield await self._run(replay.step(self._engine, before, info))
+            yield await self._run(replay.step(self._engine, self._store, before, info))
             before = info
+        if before is not None:
+            for last in await self._run(replay.last_step(self._engine, before)):
+                yield last
 
     async def expire(self, checkpoint_id: str) -> bool:
         """Remove a checkpoint now; False if there is none."""

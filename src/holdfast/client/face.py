@@ -15,11 +15,12 @@ from holdfast.stores.urls import DEFAULT_PATH, open_store, shareable
 from holdfast.verbs import prune as pruning
 from holdfast.verbs import save
 from holdfast.verbs.engine import Engine
-from holdfast.verbs.plan import Plan
+from holdfast.verbs.plan import Plan, do
 from holdfast.verbs.prune import Keep, Pruned
 
 if TYPE_CHECKING:
     from holdfast.stores.sqlite_connection import Durability
+    from holdfast.workspace import Workspace
 
 T = TypeVar("T")
 
@@ -122,16 +123,19 @@ class Face:
         ttl_seconds: float | None,
         append_only: Collection[str],
         events: bool,
+        workspace: Workspace | None,
         metadata: dict[str, Any],
     ) -> Plan[str]:
         paths = (append_only,) if isinstance(append_only, str) else append_only
         if not isinstance(paths, Collection) or not all(isinstance(path, str) for path in paths):
             raise InvalidArgumentError(f"append_only is a list of paths, not {append_only!r}")
-        return save.save(
+        files = None if workspace is None else (yield from do(workspace.snapshot_for_checkpoint))
+        part = None if files is None else files.as_value()
+        saved = yield from save.save(
             self._engine,
             agent_id=agent_id,
             framework=framework,
-            payload=make_payload(execution_state, save.checked_context(context)),
+            payload=make_payload(execution_state, save.checked_context(context), workspace=part),
             session_id=session_id,
             parent_id=parent_id,
             step_index=step_index,
@@ -141,6 +145,10 @@ class Face:
             append_only=paths,
             events=events,
         )
+        if workspace is not None and files is not None:
+            snapshot, keeper = files, workspace
+            yield from do(lambda: keeper.saved_with(snapshot, saved))
+        return saved
 
     def _prune(self, policy: Keep | None, dry_run: bool, rules: dict[str, Any]) -> Plan[Pruned]:
         if policy is not None and rules:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from holdfast.session.explore import Exploration, Outcome
     from holdfast.session.replay import Step as ReplayStep
     from holdfast.session.run import Run
+    from holdfast.workspace import Workspace
 
 T = TypeVar("T")
 
@@ -98,6 +99,7 @@ class SyncClient(Face):
         *,
         append_only: Collection[str] = (),
         events: bool = False,
+        workspace: Workspace | None = None,
         **metadata: Any,
     ) -> str:
         """Keep a state as a new checkpoint and return its id.
@@ -105,7 +107,8 @@ class SyncClient(Face):
         The parent, unless one is named, is what this client saved last in the session, or else
         the session's head; without a session a new one begins. Lists named in ``append_only``
         (paths such as ``"messages"``) are trusted to keep their saved elements unchanged, which
-        makes saving long ones cheaper. Further keywords are metadata, by which ``find`` filters.
+        makes saving long ones cheaper. The files of a ``workspace`` are kept with the state.
+        Further keywords are metadata, by which ``find`` filters.
         """
         return self._run(
             self._save(
@@ -120,6 +123,7 @@ class SyncClient(Face):
                 ttl_seconds,
                 append_only,
                 events,
+                workspace,
                 metadata,
             )
         )
@@ -133,6 +137,16 @@ class SyncClient(Face):
     ) -> Checkpoint:
         """The checkpoint of that id, its integrity proven unless ``verify`` is off."""
         return self._run(read.restore(self._engine, checkpoint_id, verify, on_unknown))
+
+    def restore_workspace(self, checkpoint_id: str, to: str | Path) -> Workspace:
+        """Put the files of a checkpoint into a directory: a new one, or one that is put back.
+
+        What is replaced in a directory that has files is kept first, so it can be undone.
+        """
+        from holdfast.workspace import checkout
+
+        self._check_open()
+        return checkout(checkpoint_id, to, self)
 
     def latest(self, agent_id: str, session_id: str) -> Checkpoint | None:
         """The newest checkpoint of a session, or None if it has none."""
@@ -458,8 +472,10 @@ class SyncClient(Face):
 
         before = None
         for info in self._run(replay.chain(session)):
-            yield self._run(replay.step(self._engine, before, info))
+            yield self._run(replay.step(self._engine, self._store, before, info))
             before = info
+        if before is not None:
+            yield from self._run(replay.last_step(self._engine, before))
 
     def expire(self, checkpoint_id: str) -> bool:
         """Remove a checkpoint now; False if there is none."""
