@@ -66,6 +66,17 @@ def judge(bar: Bar, results: Results) -> Outcome:
 _MS = 1e-3
 _SMALL, _LARGE = "10", "5,000"
 
+_WORKSPACE = {
+    "first": 0.3,
+    "none": 1.1,
+    "one": 0.9,
+    "hundred": 0.7,
+    "restore one": 0.6,
+    "restore all": 0.65,
+    "fork": 0.6,
+    "bytes kept": 0.65,
+}
+
 BARS = [
     Bar("S1 save", "S1", "save", who.HOLDFAST, who.SAVER, 1.1, 0.8),
     Bar("S1 save", "S1", "save", who.HOLDFAST, who.CHECKPNT, 0.5, 0.35),
@@ -74,6 +85,27 @@ BARS = [
     Bar("S2 save at 500", "S2", "save at 500", who.HOLDFAST, who.CHECKPNT, 0.22, 0.12),
     Bar("S2 save at 500", "S2", "save at 500", who.HOLDFAST_NORMAL, who.SAVER, 0.65, 0.4),
     Bar("S2 save at 500", "S2", "save at 500", who.HOLDFAST_APPEND, who.SAVER, 0.45, 0.2),
+    Bar(
+        "S2 save at 500", "S2-redis", "save at 500", who.HOLDFAST_REDIS, who.SAVER_REDIS, 0.1, 0.04
+    ),
+    Bar(
+        "S2 save at 500",
+        "S2-redis",
+        "save at 500",
+        who.HOLDFAST_REDIS,
+        who.CHECKPNT_REDIS,
+        0.25,
+        0.12,
+    ),
+    Bar(
+        "S2 save at 500",
+        "S2-postgres",
+        "save at 500",
+        who.HOLDFAST_POSTGRES,
+        who.SAVER_POSTGRES,
+        0.2,
+        0.1,
+    ),
     Bar("S2 save at 5,000", "S2-long", "save at 5,000", who.HOLDFAST, who.SAVER, 0.3, 0.1),
     *(
         Bar(
@@ -92,6 +124,15 @@ BARS = [
     Bar("S4 bytes", "S4", "bytes kept", who.HOLDFAST, who.SAVER, 0.3, 0.2),
     Bar("S2 restore newest", "S2", "restore newest", who.HOLDFAST, who.SAVER, 2.0, 1.0),
     Bar("S2 restore newest", "S2", "restore newest", who.HOLDFAST, who.CHECKPNT, 0.45, 0.2),
+    Bar(
+        "S2 restore newest",
+        "S2-postgres",
+        "restore newest",
+        who.HOLDFAST_POSTGRES,
+        who.SAVER_POSTGRES,
+        0.75,
+        0.4,
+    ),
     Bar("S3 restore newest", "S3", "restore newest", who.HOLDFAST, who.SAVER, 2.5, 1.0),
     Bar("S3 save", "S3", "save", who.HOLDFAST, who.SAVER, 0.2, 0.1),
     Bar("S4 timeline of 50", "S4", "timeline of 50", who.HOLDFAST, who.SAVER, 0.15),
@@ -111,6 +152,15 @@ BARS = [
         0.5,
     ),
     Bar(
+        "LangGraph step at 500",
+        "LG-postgres",
+        "step at 500",
+        who.GRAPH_OURS_POSTGRES,
+        who.GRAPH_SAVER_POSTGRES,
+        0.25,
+        0.15,
+    ),
+    Bar(
         "LangGraph bytes, 500 steps",
         "LG",
         "bytes kept",
@@ -119,6 +169,18 @@ BARS = [
         0.5,
         0.15,
     ),
+    *(
+        Bar(f"{part} {quantity}", part, quantity, who.TREE_OURS, who.TREE_GIT, limit)
+        for part in ("W-1", "W-2")
+        for quantity, limit in _WORKSPACE.items()
+    ),
+    *(
+        Bar(f"{part} {quantity}", part, quantity, who.TREE_WATCHING, who.TREE_GIT, limit)
+        for part in ("W-1", "W-2")
+        for quantity, limit in {"none": 0.02, "one": 0.05}.items()
+    ),
+    Bar("W-4 one edit of 2 GB", "W-4", "one edit", who.TREE_OURS, who.TREE_GIT, 0.3),
+    Bar("W-4 bytes of an edit", "W-4", "bytes of an edit", who.TREE_OURS, None, 1_000_000),
     Bar(
         f"fork: time at {_LARGE} messages ÷ at {_SMALL}",
         "fork",

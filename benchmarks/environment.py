@@ -14,6 +14,8 @@ from time import perf_counter
 _PACKAGES = (
     "holdfast",
     "langgraph-checkpoint-sqlite",
+    "langgraph-checkpoint-postgres",
+    "langgraph-checkpoint-redis",
     "langgraph-checkpoint",
     "checkpnt",
     "diskcache",

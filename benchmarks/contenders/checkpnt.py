@@ -22,9 +22,12 @@ class Checkpnt(Contender):
         self.directory = directory
         checkpnt = import_module("checkpnt")
         self._framework = checkpnt.Framework.LANGGRAPH
-        self._client = checkpnt.Client.sqlite(str(directory / "checkpnt.db"))
+        self._client = self._client_in(checkpnt, directory)
         # It connects on first use; connect now, so that no timed call pays for it.
         await self._client.timeline("agent", "none", limit=1)
+
+    def _client_in(self, checkpnt: Any, directory: Path) -> Any:
+        return checkpnt.Client.sqlite(str(directory / "checkpnt.db"))
 
     async def save(self, step: int, state: State, session: str = MAIN) -> None:
         self._heads[session] = await self._client.save(

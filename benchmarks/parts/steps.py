@@ -6,16 +6,25 @@ from functools import partial
 
 from benchmarks.contenders import (
     CHECKPNT,
+    CHECKPNT_REDIS,
+    CHECKPNT_REDIS_ALWAYS,
     DISKCACHE,
     HOLDFAST,
     HOLDFAST_APPEND,
     HOLDFAST_ASYNC,
     HOLDFAST_NORMAL,
+    HOLDFAST_POSTGRES,
+    HOLDFAST_POSTGRES_ASYNC,
+    HOLDFAST_REDIS,
+    HOLDFAST_REDIS_ALWAYS,
+    HOLDFAST_REDIS_ASYNC,
     JSON,
     PICKLE,
     SAVER,
     SAVER_ASYNC,
     SAVER_NORMAL,
+    SAVER_POSTGRES,
+    SAVER_REDIS,
 )
 from benchmarks.measure import Results
 from benchmarks.parts import course
@@ -34,6 +43,9 @@ DURABLE = [
 ]
 # Apart, because an fsync also writes out what neighbours left in the page cache.
 UNSYNCED = [PICKLE, JSON, DISKCACHE]
+REDIS = [HOLDFAST_REDIS, HOLDFAST_REDIS_ASYNC, SAVER_REDIS, CHECKPNT_REDIS]
+REDIS_ALWAYS = [HOLDFAST_REDIS_ALWAYS, CHECKPNT_REDIS_ALWAYS]
+POSTGRES = [HOLDFAST_POSTGRES, HOLDFAST_POSTGRES_ASYNC, SAVER_POSTGRES]
 BYTES_KEPT = "bytes kept"
 
 
@@ -44,8 +56,22 @@ async def s1(settings: Settings, results: Results) -> None:
 
 
 async def s2(settings: Settings, results: Results) -> None:
-    plan = Course(
-        "S2",
+    groups = [[*DURABLE, HOLDFAST_APPEND], UNSYNCED]
+    await course.run(_conversation("S2", settings), groups, settings, results)
+
+
+async def s2_redis(settings: Settings, results: Results) -> None:
+    plan = _conversation("S2-redis", settings)
+    await course.run(plan, [REDIS, REDIS_ALWAYS], settings, results)
+
+
+async def s2_postgres(settings: Settings, results: Results) -> None:
+    await course.run(_conversation("S2-postgres", settings), [POSTGRES], settings, results)
+
+
+def _conversation(part: str, settings: Settings) -> Course:
+    return Course(
+        part,
         conversation.growing,
         steps=500,
         windows={
@@ -56,7 +82,6 @@ async def s2(settings: Settings, results: Results) -> None:
         resumes=settings.pick(quick=5, full=10),
         keep_bytes=BYTES_KEPT,
     )
-    await course.run(plan, [[*DURABLE, HOLDFAST_APPEND], UNSYNCED], settings, results)
 
 
 async def s2_long(settings: Settings, results: Results) -> None:
@@ -90,12 +115,24 @@ async def s2_typed(settings: Settings, results: Results) -> None:
 
 
 async def s3(settings: Settings, results: Results) -> None:
-    plan = Course(
-        "S3",
+    groups = [[HOLDFAST, SAVER, SAVER_ASYNC, CHECKPNT], UNSYNCED]
+    await course.run(_large("S3", settings), groups, settings, results)
+
+
+async def s3_redis(settings: Settings, results: Results) -> None:
+    await course.run(_large("S3-redis", settings), [REDIS], settings, results)
+
+
+async def s3_postgres(settings: Settings, results: Results) -> None:
+    await course.run(_large("S3-postgres", settings), [POSTGRES], settings, results)
+
+
+def _large(part: str, settings: Settings) -> Course:
+    return Course(
+        part,
         states.large,
         steps=24,
         windows={"save": range(3, 25)},
         resumes=settings.pick(quick=2, full=5),
         keep_bytes=BYTES_KEPT,
     )
-    await course.run(plan, [[HOLDFAST, SAVER, SAVER_ASYNC, CHECKPNT], UNSYNCED], settings, results)

@@ -149,8 +149,12 @@ def test_children_of_a_process_whose_threads_save_can_save(
     assert_all_kept(where, saved)
 
 
+COUNTED = "application_name=counted"
+"""Tells these connections from those that other tests, and PgBouncer, hold on the server."""
+
+
 def connections(server: PostgresServer) -> int:
-    count = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'holdfast'"
+    count = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'counted'"
     return int(server.execute(count)[0][0])
 
 
@@ -160,7 +164,7 @@ def wait_until_none_is_connected(server: PostgresServer) -> None:
 
 
 def test_event_loops_that_end_leave_no_connections(postgres: PostgresServer, schema: str) -> None:
-    store = PostgresStore(postgres.dsn, schema=schema, pool_size=2)
+    store = PostgresStore(f"{postgres.dsn}?{COUNTED}", schema=schema, pool_size=2)
     client = Client(store)
 
     async def use() -> None:
@@ -195,7 +199,7 @@ def test_two_event_loops_share_a_store_at_once(store: PostgresStore) -> None:
 
 
 def test_a_closed_store_leaves_no_connections(postgres: PostgresServer, schema: str) -> None:
-    store = PostgresStore(postgres.dsn, schema=schema)
+    store = PostgresStore(f"{postgres.dsn}?{COUNTED}", schema=schema)
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda _: keep(store, make_commit()), range(12)))
 

@@ -230,6 +230,8 @@ class Store(ABC):
     """Whether its methods wait for a disk or a lock, so that an event loop must not call them."""
     waits = False
     """Whether it has a ``wait`` that others' writes end; else it is asked again and again."""
+    finds_newest = False
+    """Whether it has a ``newest``, which saves asking for a record and then for what it needs."""
     speaks_async = False
     """Whether it can be asked on an event loop itself, through ``answer``."""
     files: tuple[str, ...] = ()
@@ -308,6 +310,10 @@ class Store(ABC):
 
     def wait(self, scope: str, after: int, timeout: float) -> None:
         """Return when the scope may have a note past that place, or the time is over."""
+        raise NotImplementedError
+
+    def newest(self, agent_id: str, session_id: str) -> Record | None:
+        """What ``query`` and then ``load`` give for the newest record of a session."""
         raise NotImplementedError
 
     async def answer(self, method: str, args: tuple[Any, ...]) -> Any:

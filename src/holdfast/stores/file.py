@@ -40,6 +40,7 @@ from holdfast.stores.base import (
     sort_newest_first,
 )
 from holdfast.stores.crashpoints import reach
+from holdfast.stores.file_chunks import Chunks
 from holdfast.stores.file_document import Head, compose, read_chunks, read_head
 from holdfast.stores.file_folders import BINARY, JSON, Folders, open_document
 from holdfast.stores.file_notes import Notes
@@ -53,7 +54,7 @@ class FileStore(Store):
 
     Documents are made whole and durable before they get their name, and never change. With
     ``fmt="pickle"`` they are binary and end in ``.pkl``; only their first line is readable.
-    Notes are documents of their own, in ``<directory>/.notes``.
+    Notes are documents of their own, in ``<directory>/.notes``, and so are the chunks of files.
     """
 
     shares_chunks = False
@@ -74,6 +75,7 @@ class FileStore(Store):
         with self._errors(writing=True):
             self._folders = Folders(self._root)
             self._notes = Notes(self._folders)
+            self._chunks = Chunks(self._root)
             self._check()
 
     @property
@@ -82,6 +84,8 @@ class FileStore(Store):
 
     def commit(self, commit: Commit | NotesOnly) -> None:
         with self._working(writing=True):
+            if isinstance(commit, NotesOnly) and commit.chunks:
+                self._chunks.put(commit.chunks)
             if not commit.notes:
                 if isinstance(commit, Commit):
                     self._folders.publish(*self._composed(commit))
@@ -170,7 +174,7 @@ class FileStore(Store):
 
     def fetch(self, names: Collection[bytes]) -> dict[bytes, bytes]:
         with self._working():
-            return {}  # no chunk is kept apart from its document
+            return self._chunks.fetch(names)  # those of a document are in it alone
 
     def notes(
         self, scopes: Collection[str] | None, after: int = 0, limit: int | None = None
@@ -248,19 +252,20 @@ class FileStore(Store):
         return self.delete(expired)
 
     def collect(self, live: Collection[bytes], before: datetime, dry_run: bool) -> Collected:
-        with self._working():
-            return Collected(0, 0)
+        with self._working(writing=not dry_run):
+            return self._chunks.collect(live, before, dry_run)
 
     def stats(self) -> Stats:
         with self._working():
             found = [self._read(*place) for place in self._folders.documents()]
+            chunks = self._chunks.sizes()
         shown = [read for read in found if read is not None and not read[0].is_expired()]
         return Stats(
             checkpoints=len(shown),
             sessions=len({(info.agent_id, info.session_id) for info, _ in shown}),
-            chunks=0,
+            chunks=len(chunks),
             logical_bytes=sum(info.size for info, _ in shown),
-            stored_bytes=sum(size for _, size in shown),
+            stored_bytes=sum(size for _, size in shown) + sum(chunks),
         )
 
     def close(self) -> None:

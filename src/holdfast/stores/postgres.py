@@ -40,6 +40,7 @@ class PostgresStore(Locked, Store):
 
     speaks_async = True
     waits = True
+    finds_newest = True
 
     def __init__(
         self,
@@ -85,6 +86,9 @@ class PostgresStore(Locked, Store):
 
     def load(self, checkpoint_id: str, verify: bool = True) -> Record | None:
         return self._do(self._methods.load, checkpoint_id, verify)
+
+    def newest(self, agent_id: str, session_id: str) -> Record | None:
+        return self._do(self._methods.newest, agent_id, session_id)
 
     def fetch(self, names: Collection[bytes]) -> dict[bytes, bytes]:
         return self._do(self._methods.fetch, names)

@@ -320,6 +320,9 @@ OF_SESSION = """
 """
 """A range, so that no plan looks for the records of an old session from the newest of all on."""
 LOAD = "SELECT * FROM holdfast.load($1, $2)"
+LOAD_NEWEST = """
+    SELECT whole.* FROM holdfast.newest($1, $2, $3, $4, 1) AS n, holdfast.load(n.id, $4) AS whole
+"""
 NEWEST = "SELECT * FROM holdfast.newest($1, $2, $3, $4, $5)"
 NEWEST_FIRST = "c.seq DESC"
 

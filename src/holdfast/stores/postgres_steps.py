@@ -191,8 +191,17 @@ class Methods:
 
     def load(self, checkpoint_id: str, verify: bool = True) -> Steps[Record | None]:
         """The record with its root and what is near it, then a statement for each level below."""
-        key = key_of(checkpoint_id)
-        rows = yield from self._ask(sql.LOAD, key, now())
+        return (yield from self._whole(verify, sql.LOAD, key_of(checkpoint_id), now()))
+
+    def newest(self, agent_id: str, session_id: str) -> Steps[Record | None]:
+        """The newest record of a session, in as many statements as if its id were known."""
+        name = _session_of(Query(agent_id=agent_id, session_id=session_id))
+        if name is None:
+            return None
+        return (yield from self._whole(True, sql.LOAD_NEWEST, *name, now()))
+
+    def _whole(self, verify: bool, statement: str, *values: Any) -> Steps[Record | None]:
+        rows = yield from self._ask(statement, *values)
         if not rows:
             return None
         *row, names, data = rows[0]
@@ -208,9 +217,10 @@ class Methods:
                 except StopIteration as end:
                     return Record(info, end.value)
         except CheckpointIntegrityError as error:
-            if not (yield from self._ask(sql.LOAD, key, now())):
-                return None  # removed and collected while it was read
-            raise CheckpointIntegrityError(checkpoint_id, error.reason) from None
+            again = yield from self._ask(statement, *values)
+            if not again or again[0][1] != row[1]:  # removed and collected while it was read
+                return (yield from self._whole(verify, statement, *values)) if again else None
+            raise CheckpointIntegrityError(info.checkpoint_id, error.reason) from None
 
     def fetch(self, names: Collection[bytes]) -> Steps[dict[bytes, bytes]]:
         """Chunks by name."""

@@ -82,6 +82,7 @@ class RedisStore(Store):
 
     speaks_async = True
     waits = True
+    finds_newest = True
 
     def __init__(
         self, url: str, *, prefix: str | None = None, timeout: float | None = None
@@ -139,6 +140,9 @@ class RedisStore(Store):
 
     def load(self, checkpoint_id: str, verify: bool = True) -> Record | None:
         return self._link.run(self._steps.load(checkpoint_id, verify))
+
+    def newest(self, agent_id: str, session_id: str) -> Record | None:
+        return self._link.run(self._steps.newest(agent_id, session_id))
 
     def fetch(self, names: Collection[bytes]) -> dict[bytes, bytes]:
         return self._link.run(self._steps.fetch(names))

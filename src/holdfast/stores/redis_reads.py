@@ -75,6 +75,18 @@ class Reads:
         info = (yield from self._infos([checkpoint_id])).get(checkpoint_id)
         if info is None or info.is_expired():
             return None
+        return (yield from self._whole(info, verify))
+
+    def newest(self, agent_id: str, session_id: str) -> Steps[Record | None]:
+        """The newest record of a session; the next one if it is removed while it is read."""
+        query = Query(agent_id=agent_id, session_id=session_id, limit=1)
+        while found := (yield from self.query(query)):
+            record = yield from self._whole(found[0], True)
+            if record is not None:
+                return record
+        return None
+
+    def _whole(self, info: CheckpointInfo, verify: bool) -> Steps[Record | None]:
         try:
             walk = unfold({bytes.fromhex(info.content_id): True}, {}, verify)
             try:
@@ -84,7 +96,9 @@ class Reads:
             except StopIteration as end:
                 return Record(info, end.value)
         except CheckpointIntegrityError as error:
-            raise CheckpointIntegrityError(checkpoint_id, error.reason) from None
+            if not (yield [("EXISTS", self.keys.record(info.checkpoint_id))])[0]:
+                return None  # removed and collected while it was read
+            raise CheckpointIntegrityError(info.checkpoint_id, error.reason) from None
 
     def fetch(self, names: Collection[bytes]) -> Steps[dict[bytes, bytes]]:
         """Those of the chunks that there are."""

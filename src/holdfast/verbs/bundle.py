@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from holdfast.core.format import decompress
+from holdfast.core.format import chunk_id, decompress
 from holdfast.errors import (
     CheckpointConflictError,
     CheckpointIntegrityError,
@@ -19,6 +19,7 @@ from holdfast.stores.base import Commit, MissingBase, NoteExists, NotesOnly, Que
 from holdfast.verbs import plan
 from holdfast.verbs.bundle_file import WITH_NOTES, WITHOUT_NOTES, Reader, Writer
 from holdfast.verbs.engine import Engine
+from holdfast.verbs.links import copy_linked, links_of
 from holdfast.verbs.notes import beneath, check
 from holdfast.verbs.plan import Plan
 from holdfast.verbs.read import find, resolve, verify_record
@@ -65,6 +66,8 @@ def export(
             record = yield from plan.load(info.checkpoint_id)
             if record is not None:  # one may expire while they are read
                 verify_record(record.info)
+                linked = links_of(bytes.fromhex(record.info.content_id), record.chunks)
+                yield from copy_linked(linked, writer.linked, writer.add_linked)
                 yield from plan.do(lambda r=record: writer.add(r.info, r.chunks))  # type: ignore[misc]
                 if version == WITH_NOTES:
                     yield from _export_notes(writer, info.checkpoint_id)
@@ -88,7 +91,11 @@ def _export_notes(writer: Writer, checkpoint_id: str) -> Plan[None]:
     for note in (yield from plan.notes([checkpoint_id])):
         check(note)
         try:
-            chunks = yield from beneath([decompress(note.body)])
+            body = decompress(note.body)
+            chunks = yield from beneath([body])
+            root = chunk_id(body)
+            linked = links_of(root, {**chunks, root: body})
+            yield from copy_linked(linked, writer.linked, writer.add_linked)
         except CheckpointIntegrityError as error:
             raise CheckpointIntegrityError(checkpoint_id, error.reason) from None
         yield from plan.do(lambda n=note, c=chunks: writer.add_note(n, c))  # type: ignore[misc]
@@ -128,6 +135,7 @@ def import_(engine: Engine, file: str | Path, progress: Progress | None) -> Plan
         last: tuple[str | None, Collection[bytes]] = (None, ())
         for done, info in enumerate(reader.records, 1):
             if not info.is_expired():
+                yield from _bring_linked(reader, info)
                 notes = yield from _new_notes(engine, reader, info.checkpoint_id)
                 added = None
                 if info.checkpoint_id not in known:
@@ -142,6 +150,13 @@ def import_(engine: Engine, file: str | Path, progress: Progress | None) -> Plan
         return Imported(new, len(reader.records) - new, noted)
     finally:
         reader.close()
+
+
+def _bring_linked(reader: Reader, info: CheckpointInfo) -> Plan[None]:
+    """Commit what the links of a checkpoint and its notes lead to, ahead of them."""
+    pages = reader.linked_of(info)
+    while (page := (yield from plan.do(lambda: next(pages, None)))) is not None:
+        yield from plan.commit(NotesOnly((), page))
 
 
 def _known(records: list[CheckpointInfo]) -> Plan[set[str]]:

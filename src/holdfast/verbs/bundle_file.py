@@ -13,7 +13,7 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import fields, replace
 from datetime import UTC, datetime
@@ -41,6 +41,7 @@ from holdfast.errors import (
 from holdfast.model import CheckpointInfo, as_framework, checked_name, microseconds, moment
 from holdfast.stores.base import Note, NotesOnly, gather
 from holdfast.verbs.checks import check_record
+from holdfast.verbs.links import Walk, links_of
 from holdfast.verbs.notes import check
 from holdfast.verbs.read import verify_record
 
@@ -63,6 +64,8 @@ class Writer:
         self._file = os.fdopen(descriptor, "wb")
         self._hash = hashlib.sha256()
         self._written: set[bytes] = set()
+        self.linked: set[bytes] = set()
+        """Chunks that links lead to, and that are written with all they lead to."""
         self.records = 0
         self.notes = 0
         header = {
@@ -112,6 +115,13 @@ class Writer:
             if name not in self._written:
                 self._frame(_CHUNK, name + compress(raw))
                 self._written.add(name)
+
+    def add_linked(self, stored: Mapping[bytes, bytes]) -> None:
+        with self._errors():
+            for name, data in stored.items():
+                if name not in self._written:
+                    self._frame(_CHUNK, name + data)
+                    self._written.add(name)
 
     @property
     def chunks(self) -> int:
@@ -183,6 +193,7 @@ class Reader:
                 f"no bundle can be read at {path}: {error.strerror}"
             ) from error
         self._places: dict[bytes, tuple[int, int]] = {}
+        self._brought: set[bytes] = set()
         self.records: list[CheckpointInfo] = []
         self.noted: dict[str, dict[str, tuple[int, int]]] = {}
         """Where the notes of each checkpoint are, by key."""
@@ -274,6 +285,23 @@ class Reader:
         except ValueError:
             raise CheckpointIntegrityError(info.checkpoint_id, "it names no content") from None
         return self._stored(names)
+
+    def linked_of(self, info: CheckpointInfo) -> Iterator[dict[bytes, bytes]]:
+        """What the links of a checkpoint and its notes lead to, as it is stored, page by page."""
+        try:
+            root = bytes.fromhex(info.content_id)
+            level = links_of(root, gather(root, self._stored))
+            for place in self.noted.get(info.checkpoint_id, {}).values():
+                level.update(links_of(*self._chunks_of_note(_note_from_plain(self._at(*place)))))
+            walk = Walk(level, self._brought)
+            while names := walk.wanted():
+                stored = self._stored(names)
+                walk.give(stored)
+                yield stored
+        except CheckpointIntegrityError as error:
+            raise CheckpointIntegrityError(info.checkpoint_id, error.reason) from None
+        except ValueError:
+            raise CheckpointIntegrityError(info.checkpoint_id, "it names no content") from None
 
     def notes_of(self, checkpoint_id: str, there: Collection[str], in_chunks: bool) -> NotesOnly:
         """A checkpoint's notes that are not there and have not expired, with their chunks.

@@ -54,6 +54,7 @@ class Engine:
         self.shares_chunks = store.shares_chunks
         self.allow_pickle = store.allow_pickle
         self.waits = store.waits
+        self.finds_newest = store.finds_newest
         # Fingerprints decide what is written, so nobody may be able to foresee a collision.
         self.seed = secrets.randbits(64)
         self._bases: _Recent[str, Base] = _Recent(256)

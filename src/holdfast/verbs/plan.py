@@ -69,6 +69,11 @@ def load(checkpoint_id: str, verify: bool = True) -> Plan[Record | None]:
     return answer
 
 
+def newest(agent_id: str, session_id: str) -> Plan[Record | None]:
+    answer: Record | None = yield Ask("newest", (agent_id, session_id))
+    return answer
+
+
 def fetch(names: Collection[bytes]) -> Plan[dict[bytes, bytes]]:
     answer: dict[bytes, bytes] = yield Ask("fetch", (names,))
     return answer

@@ -74,6 +74,12 @@ def restore(
     record = yield from plan.load(whole_id, verify)
     if record is None:
         raise CheckpointNotFoundError(checkpoint_id)
+    return _remembered(engine, record, verify, on_unknown)
+
+
+def _remembered(
+    engine: Engine, record: Record, verify: bool = True, on_unknown: OnUnknown = "raise"
+) -> Checkpoint:
     checkpoint = revive(engine, record, verify, on_unknown)
     engine.restored(record)
     return checkpoint
@@ -118,12 +124,12 @@ def verify_record(info: CheckpointInfo) -> None:
 
 def latest(engine: Engine, agent_id: str, session_id: str) -> Plan[Checkpoint | None]:
     """The newest checkpoint of a session, or None if it has none."""
-    query = Query(
-        agent_id=checked_name("agent_id", agent_id),
-        session_id=checked_name("session_id", session_id),
-        limit=1,
-    )
-    found = yield from plan.query(query)
+    checked_name("agent_id", agent_id)
+    checked_name("session_id", session_id)
+    if engine.finds_newest:
+        record = yield from plan.newest(agent_id, session_id)
+        return None if record is None else _remembered(engine, record)
+    found = yield from plan.query(Query(agent_id=agent_id, session_id=session_id, limit=1))
     if not found:
         return None
     return (yield from restore(engine, found[0].checkpoint_id, True, "raise"))

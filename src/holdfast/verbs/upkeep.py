@@ -10,10 +10,11 @@ from datetime import UTC, datetime, timedelta
 from holdfast.core.format import checked, decompress
 from holdfast.core.tree import references
 from holdfast.errors import CheckpointIntegrityError, CheckpointNotFoundError, InvalidArgumentError
-from holdfast.model import microseconds
+from holdfast.model import CheckpointInfo, microseconds
 from holdfast.stores.base import NOTE_TIES, Collected, Note, Query
 from holdfast.verbs import plan
 from holdfast.verbs.engine import Engine
+from holdfast.verbs.links import PAGE, links_of
 from holdfast.verbs.notes import check
 from holdfast.verbs.plan import Plan
 from holdfast.verbs.read import resolve, verify_record
@@ -44,7 +45,7 @@ def gc(engine: Engine, grace_seconds: float, dry_run: bool) -> Plan[Collected]:
     started = datetime.now(UTC)
     if not dry_run:
         yield from plan.sweep(started)
-    noted = yield from _noted(engine)
+    noted = yield from _noted()
     lost = yield from _left_behind(noted, started - grace)
     if lost and not dry_run:
         yield from plan.delete(lost)
@@ -54,7 +55,9 @@ def gc(engine: Engine, grace_seconds: float, dry_run: bool) -> Plan[Collected]:
     level: list[tuple[bytes, bool]] = []
     if engine.shares_chunks:
         level = [(root, True) for root in {bytes.fromhex(info.content_id) for info in infos}]
-        level += [need for scope in noted.keys() - lost for need in noted[scope].needs.items()]
+    else:
+        level = yield from _linked(infos, started - grace)
+    level += [need for scope in noted.keys() - lost for need in noted[scope].needs.items()]
     while level:
         fresh: dict[bytes, bool] = {}
         for name, refers in level:  # opened if anyone says that it refers to more
@@ -66,9 +69,21 @@ def gc(engine: Engine, grace_seconds: float, dry_run: bool) -> Plan[Collected]:
         for start in range(0, len(nodes), _PAGE):
             stored = yield from plan.fetch(nodes[start : start + _PAGE])
             for name, data in stored.items():
-                following += references(checked(name, data))
+                following += references(checked(name, data), links=True)
         level = following
     return (yield from plan.collect(live.keys(), started - grace, dry_run))
+
+
+def _linked(infos: list[CheckpointInfo], before: datetime) -> Plan[list[tuple[bytes, bool]]]:
+    """What the links of states lead to, in a store whose records hold their other chunks."""
+    if not (yield from plan.collect((), before, True)).chunks:
+        return []  # there is nothing that could be removed
+    level: list[tuple[bytes, bool]] = []
+    for info in infos:
+        record = yield from plan.load(info.checkpoint_id)
+        if record is not None:
+            level += links_of(bytes.fromhex(record.info.content_id), record.chunks).items()
+    return level
 
 
 @dataclass(slots=True)
@@ -79,15 +94,14 @@ class _Noted:
     needs: dict[bytes, bool] = field(default_factory=dict)
 
 
-def _noted(engine: Engine) -> Plan[dict[str, _Noted]]:
+def _noted() -> Plan[dict[str, _Noted]]:
     """All notes, by scope."""
     noted: defaultdict[str, _Noted] = defaultdict(_Noted)
     after = 0
     while page := (yield from plan.notes(None, after, _PAGE)):
         for note in page:
             noted[note.scope].last = after = note.seq
-            if engine.shares_chunks:
-                noted[note.scope].needs.update(_needs(note))
+            noted[note.scope].needs.update(_needs(note))
     return noted
 
 
@@ -95,7 +109,7 @@ def _needs(note: Note) -> list[tuple[bytes, bool]]:
     """The chunks a note needs beside its body, each with whether it may refer to more."""
     check(note)
     try:
-        return references(decompress(note.body))
+        return references(decompress(note.body), links=True)
     except CheckpointIntegrityError as error:
         reason = f"its note {note.key!r} cannot be read ({error.reason})"
         raise CheckpointIntegrityError(note.scope, reason) from None
@@ -165,19 +179,17 @@ def verify(engine: Engine, progress: Progress | None) -> Plan[Verified]:
         if len(ids) < _PAGE:
             break
         after = ids[-1]
-    damaged += yield from _damaged_notes(engine, looked_at)
+    damaged += yield from _damaged_notes(looked_at)
     return Verified(done, damaged)
 
 
-def _damaged_notes(engine: Engine, looked_at: dict[bytes, str]) -> Plan[list[Damage]]:
+def _damaged_notes(looked_at: dict[bytes, str]) -> Plan[list[Damage]]:
     damaged: list[Damage] = []
     after = 0
     while page := (yield from plan.notes(None, after, _PAGE)):
         for note in page:
             try:
-                needs = _needs(note)
-                if engine.shares_chunks:
-                    yield from _verify_chunks(dict(needs), looked_at)
+                yield from _verify_chunks(dict(_needs(note)), looked_at)
             except CheckpointIntegrityError as error:
                 damaged.append(Damage(note.scope, error.reason))
         after = page[-1].seq
@@ -189,6 +201,8 @@ def _verify_one(engine: Engine, checkpoint_id: str, looked_at: dict[bytes, str])
         record = yield from plan.load(checkpoint_id)
         if record is not None:
             verify_record(record.info)
+            root = bytes.fromhex(record.info.content_id)
+            yield from _verify_chunks(links_of(root, record.chunks), looked_at)
         return
     found = yield from plan.query(Query(ids=[checkpoint_id], include_expired=True))
     if not found:
@@ -205,21 +219,24 @@ def _verify_chunks(roots: dict[bytes, bool], looked_at: dict[bytes, str]) -> Pla
     level = roots
     while level:
         fresh = {name: refers for name, refers in level.items() if name not in looked_at}
-        stored = yield from plan.fetch(list(fresh))
+        names = list(fresh)
         level = {}
-        for name, refers in fresh.items():
-            inner: list[tuple[bytes, bool]] = []
-            try:
-                if name not in stored:
-                    raise CheckpointIntegrityError(None, f"chunk {name.hex()} is missing")
-                raw = checked(name, stored[name])
-                inner = references(raw) if refers else []
-                looked_at[name] = ""
-            except CheckpointIntegrityError as error:
-                looked_at[name] = error.reason
-            for child, _ in inner:
-                above.setdefault(child, []).append(name)
-            level.update(inner)
+        for start in range(0, len(names), PAGE):
+            page = names[start : start + PAGE]
+            stored = yield from plan.fetch(page)
+            for name in page:
+                inner: list[tuple[bytes, bool]] = []
+                try:
+                    if name not in stored:
+                        raise CheckpointIntegrityError(None, f"chunk {name.hex()} is missing")
+                    raw = checked(name, stored[name])
+                    inner = references(raw, links=True) if fresh[name] else []
+                    looked_at[name] = ""
+                except CheckpointIntegrityError as error:
+                    looked_at[name] = error.reason
+                for child, _ in inner:
+                    above.setdefault(child, []).append(name)
+                level.update(inner)
     # What leads to a damaged chunk is damaged too, for every state that shares it.
     damaged = [name for name in (*above, *roots) if looked_at[name]]
     while damaged:

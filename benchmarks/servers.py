@@ -1,0 +1,71 @@
+"""Real servers for the contenders that need one: started when first needed, gone with the run.
+
+The programs are those on PATH. Where the modules of Redis Stack lie beside its `redis-server`
+(`../lib/redisearch.so`, `../lib/rejson.so`), they are loaded: LangGraph's RedisSaver needs them.
+"""
+
+from __future__ import annotations
+
+import atexit
+import secrets
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.redis_servers import RedisServer
+    from tests.servers import PostgresServer
+
+_MODULES = ("redisearch.so", "rejson.so")
+
+
+@cache
+def _redis(contender: str, fsync: str) -> RedisServer:
+    from tests.redis_servers import RedisServer, binary
+
+    beside = Path(binary()).resolve().parent.parent / "lib"
+    modules = [str(beside / name) for name in _MODULES if (beside / name).exists()]
+    options = [word for module in modules for word in ("--loadmodule", module)]
+    # A rewrite of the log would go on beside the turns of others.
+    quiet = ("--auto-aof-rewrite-percentage", "0")
+    return RedisServer("--appendfsync", fsync, *quiet, *options)
+
+
+@cache
+def _postgres() -> PostgresServer:
+    from tests.servers import PostgresServer
+
+    server = PostgresServer()
+    atexit.register(server.remove)
+    return server
+
+
+class RedisPlace:
+    """A Redis server of a contender's own, emptied: its memory is what that contender takes."""
+
+    def __init__(self, contender: str, fsync: str) -> None:
+        self._server = _redis(contender, fsync)
+        self.url = self._server.url
+        with self._server.client() as client:
+            client.flushall()
+
+    def bytes(self) -> int:
+        """Memory taken by what is kept."""
+        with self._server.client() as client:
+            return int(client.info("memory")["used_memory_dataset"])
+
+
+class PostgresPlace:
+    """An empty database on a server that all contenders share."""
+
+    def __init__(self) -> None:
+        self._server = _postgres()
+        self._name = f"bench_{secrets.token_hex(6)}"
+        self._server.execute(f"CREATE DATABASE {self._name}", database="postgres")
+        self.url = self._server.url(database=self._name)
+
+    def bytes(self) -> int:
+        """The size of its files, beyond those of an empty one."""
+        size = f"pg_database_size('{self._name}') - pg_database_size('template1')"
+        ((found,),) = self._server.execute(f"SELECT {size}", database="postgres")
+        return int(found)

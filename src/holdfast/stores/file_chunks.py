@@ -1,0 +1,103 @@
+"""Chunks that stand on their own in a file store, such as those of files; a file for each."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import AbstractContextManager
+from datetime import datetime
+
+from holdfast.core.format import ID_BYTES
+from holdfast.stores.base import Collected
+from holdfast.stores.file_folders import locked, sync, unlink
+
+_TEMPORARY = ".tmp-"
+
+
+class Chunks:
+    """The chunks in ``<root>/.chunks``, in folders by the first digits of their names."""
+
+    def __init__(self, root: str) -> None:
+        self._directory = os.path.join(root, ".chunks")
+
+    def put(self, chunks: Mapping[bytes, bytes]) -> None:
+        """Keep chunks, durably; those that are there are as good as new."""
+        os.makedirs(self._directory, exist_ok=True)
+        changed = {self._directory, os.path.dirname(self._directory)}
+        for name, data in chunks.items():
+            path = self._path(name)
+            folder = os.path.dirname(path)
+            os.makedirs(folder, exist_ok=True)
+            draft = os.path.join(folder, _TEMPORARY + secrets.token_hex(8))
+            try:
+                with open(draft, "xb") as file:
+                    file.write(data)
+                    file.flush()
+                    os.fsync(file.fileno())
+                with self._lock():
+                    os.replace(draft, path)
+            except BaseException:
+                unlink(draft)
+                raise
+            changed.add(folder)
+        for folder in sorted(changed, reverse=True):
+            sync(folder)
+
+    def fetch(self, names: Collection[bytes]) -> dict[bytes, bytes]:
+        """Those that are there."""
+        found: dict[bytes, bytes] = {}
+        for name in names:
+            try:
+                with open(self._path(name), "rb") as file:
+                    found[name] = file.read()
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+        return found
+
+    def collect(self, live: Collection[bytes], before: datetime, dry_run: bool) -> Collected:
+        """Remove those that are not live and were last written before then."""
+        kept = frozenset(live)
+        bound = before.timestamp()
+        count = size = 0
+        for name, path in self._all():
+            if name in kept or not (found := _older(path, bound)):
+                continue
+            if not dry_run:
+                with self._lock():
+                    if not _older(path, bound) or not unlink(path):
+                        continue  # written again meanwhile
+            count += 1
+            size += found.st_size
+        return Collected(count, size)
+
+    def sizes(self) -> list[int]:
+        """The sizes of all."""
+        return [os.stat(path).st_size for _, path in self._all()]
+
+    def _path(self, name: bytes) -> str:
+        digits = name.hex()
+        return os.path.join(self._directory, digits[:2], digits)
+
+    def _lock(self) -> AbstractContextManager[None]:
+        return locked(os.path.join(self._directory, ".lock"))
+
+    def _all(self) -> Iterator[tuple[bytes, str]]:
+        try:
+            folders = sorted(os.listdir(self._directory))
+        except FileNotFoundError:
+            return
+        for folder in folders:
+            if len(folder) != 2:
+                continue
+            for digits in os.listdir(os.path.join(self._directory, folder)):
+                if len(digits) == 2 * ID_BYTES and not digits.startswith("."):
+                    yield bytes.fromhex(digits), os.path.join(self._directory, folder, digits)
+
+
+def _older(path: str, bound: float) -> os.stat_result | None:
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return None
+    return found if found.st_mtime < bound else None
