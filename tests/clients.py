@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar, cast
 
 from holdfast import Client, SyncClient
-from tests.redis_servers import shared_server
+from tests.redis_servers import shared_cluster, shared_server
 from tests.servers import shared_postgres
 
 T = TypeVar("T")
@@ -25,6 +25,8 @@ def url_of(store: str, directory: Path) -> str:
     name = "t" + hashlib.sha256(str(directory).encode()).hexdigest()[:16]
     if store == "redis":
         return f"{shared_server().url}?prefix={name}"
+    if store == "cluster":
+        return f"{shared_cluster().url}?prefix={name}"
     if store == "postgres":
         return f"{shared_postgres().dsn}?schema={name}"
     return {

@@ -11,7 +11,7 @@ from holdfast.adapters.langgraph import HoldfastSaver
 from tests.clients import EVERYWHERE, url_of
 
 
-@pytest.mark.parametrize("store", EVERYWHERE)
+@pytest.mark.parametrize("store", [*EVERYWHERE, "cluster"])
 async def test_every_capability_of_a_checkpointer_is_there_and_conforms(
     store: str, tmp_path: Path
 ) -> None:
