@@ -19,6 +19,7 @@ HoldfastError
 │   ├── RollbackRefusedError       it would go back past what cannot be undone
 │   ├── TaskError                  a plan that cannot be carried out
 │   └── ApprovalDenied             a call was not allowed
+├── WorkspaceError                 a directory cannot be captured, or put back
 ├── StoreError                     the store could not do what was asked
 │   ├── StoreConnectionError       it cannot be opened or reached
 │   ├── StoreClosedError           the client was closed
@@ -182,6 +183,10 @@ class ApprovalDenied(RunError):
         self.tool = tool
         self.reason = reason
         super().__init__(f"{tool} was not allowed" + (f": {reason}" if reason else ""))
+
+
+class WorkspaceError(HoldfastError):
+    """A directory cannot be captured, or not be put back."""
 
 
 class StoreError(HoldfastError):

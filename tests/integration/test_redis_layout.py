@@ -101,7 +101,7 @@ def test_nothing_is_left_when_everything_was_removed(place: str, prefix: str) ->
 
     servers = PLACES[place]().nodes if place == "redis+cluster" else [shared_server()]
     left = set().union(*(keys_of(server, prefix) for server in servers))
-    assert left == {f"{{{prefix}}}:{name}" for name in ("format", "totals", "last")}
+    assert left == {f"{{{prefix}}}:{name}" for name in ("format", "totals", "last", "wake")}
 
 
 def test_chunks_lie_on_all_nodes_and_everything_else_on_one(cluster_store: RedisStore) -> None:

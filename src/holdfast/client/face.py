@@ -66,17 +66,18 @@ class Face:
         """A directory with one readable document for each checkpoint."""
         from holdfast.stores.file import FileStore
 
+        store = FileStore(directory, fmt, allow_pickle)
         pickled = "" if fmt == "json" else f"?fmt={fmt}"
         url = None if allow_pickle else f"file://{quote(abspath(directory))}{pickled}"
-        return cls(FileStore(directory, fmt, allow_pickle), url=url)
+        return cls(store, url=url)
 
     @classmethod
     def sqlite(cls, path: str | Path = DEFAULT_PATH, durability: Durability = "full") -> Self:
         """An SQLite file. ``durability="full"``: an acknowledged save survives a power loss."""
         from holdfast.stores.sqlite import SqliteStore
 
-        url = f"sqlite:///{quote(abspath(path))}?durability={durability}"
-        return cls(SqliteStore(path, durability), url=url)
+        store = SqliteStore(path, durability)
+        return cls(store, url=f"sqlite:///{quote(abspath(path))}?durability={durability}")
 
     @classmethod
     def redis(cls, url: str, *, prefix: str | None = None, timeout: float | None = None) -> Self:

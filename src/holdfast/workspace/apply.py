@@ -1,0 +1,367 @@
+"""Carrying out a plan: all that is new is made aside first, and then moved into place.
+
+Until the first move nothing that a user sees has changed, so a full disk or an unreadable block
+does no harm. Every name is reached through descriptors of directories that follow no symlink.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import stat
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from itertools import islice
+
+from holdfast.core.format import ID_BYTES
+from holdfast.stores.crashpoints import reach
+from holdfast.workspace.clone import Cloner
+from holdfast.workspace.entries import FILE, SMALL, SYMLINK, Entry, Place
+from holdfast.workspace.index import CTIME, INODE, MODE, MTIME, SIZE, Folder, key_of
+from holdfast.workspace.inside import Inside, parent_and_name
+from holdfast.workspace.plan import Plan
+from holdfast.workspace.shelf import Shelf, part_of
+
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_OWNER = 0o700
+_THREADS = min(4, (os.cpu_count() or 1) + 1)
+_BLOCKS_AT_ONCE = 4
+_ZEROS = bytes(64 * 1024)
+
+
+class Moved(Exception):
+    """A file is not what the snapshot before the restore captured: it was changed meanwhile."""
+
+    def __init__(self, path: bytes) -> None:
+        super().__init__(os.fsdecode(path))
+        self.path = path
+
+
+class Applier:
+    """Carries out a plan in a workspace."""
+
+    def __init__(
+        self,
+        root: bytes,
+        staging: bytes,
+        plan: Plan,
+        shelf: Shelf,
+        folders: Mapping[bytes, Folder],
+        progress: Callable[[int, int | None], None] | None = None,
+        whole: bool = False,
+        cloner: Cloner | None = None,
+    ) -> None:
+        self._root = root
+        self._staging = staging
+        self._plan = plan
+        self._shelf = shelf
+        self._folders = folders
+        self._progress = progress
+        self._cloner = cloner
+        self._tops: dict[bytes, bytes] = {b"": staging} if whole else {}
+        self._staged: dict[bytes, bytes] = {}
+        self._loosened: dict[bytes, int] = {}
+        self._done = 0
+        self._umask = _umask()
+
+    def stage(self, inside: Inside) -> None:
+        """Make everything that is new, aside."""
+        mode = 0o777 if b"" in self._tops else _OWNER
+        os.mkdir(self._staging, mode, dir_fd=inside.directory(b""))
+        reach("workspace:staging")
+        self._stage_directories(inside)
+        for path, entry in self._plan.symlinks:
+            above, name = parent_and_name(self._place(path))
+            fd = inside.directory(above)
+            os.symlink(entry.place, name, dir_fd=fd)
+            _set_time(name, entry, fd)
+            self._tell()
+        self._stage_files(inside)
+        reach("workspace:staged")
+
+    def _stage_directories(self, inside: Inside) -> None:
+        """Make new directories; those that could not be filled get their mode at the end."""
+        passed_on = set()  # a directory passes its set-group-id bit on to those made in it
+        if os.fstat(inside.directory(self._staging)).st_mode & stat.S_ISGID:
+            passed_on.add(self._staging)
+        for path, entry in self._plan.directories:
+            place = self._place(path, is_directory=True)
+            above, name = parent_and_name(place)
+            fd = inside.directory(above)
+            usable = entry.mode & _OWNER == _OWNER
+            if usable and not entry.mode & (self._umask | 0o7000) and above not in passed_on:
+                os.mkdir(name, entry.mode, dir_fd=fd)
+                continue
+            os.mkdir(name, _OWNER, dir_fd=fd)
+            os.fchmod(inside.directory(place), entry.mode if usable else _OWNER)
+            if usable and entry.mode & stat.S_ISGID:
+                passed_on.add(place)
+
+    def _stage_files(self, inside: Inside) -> None:
+        by_block: dict[bytes, list[tuple[bytes, Entry]]] = {}
+        for path, entry in self._plan.files:
+            place = self._place(path)
+            if isinstance(entry.place, Place):
+                by_block.setdefault(entry.place.block, []).append((place, entry))
+            else:
+                self._write(inside, place, entry, self._shelf.read(entry))
+                self._tell()
+        if len(by_block) == 1:
+            self._tell(self._write_blocks(inside, by_block))
+        elif by_block:
+            self._stage_in_threads(by_block)
+
+    def _stage_in_threads(self, by_block: dict[bytes, list[tuple[bytes, Entry]]]) -> None:
+        """Each thread fetches some blocks and writes all files that lie in them."""
+        names = iter(by_block)
+        hands: list[Inside] = []
+
+        def work(job: dict[bytes, list[tuple[bytes, Entry]]]) -> int:
+            try:
+                inside = hands.pop()
+            except IndexError:
+                inside = Inside(self._root)
+            try:
+                return self._write_blocks(inside, job)
+            finally:
+                hands.append(inside)
+
+        running: deque[Future[int]] = deque()
+        pool = ThreadPoolExecutor(_THREADS, "holdfast-restore")
+        try:
+            while job := {name: by_block[name] for name in islice(names, _BLOCKS_AT_ONCE)}:
+                running.append(pool.submit(work, job))
+                if len(running) > 2 * _THREADS:
+                    self._tell(running.popleft().result())
+            while running:
+                self._tell(running.popleft().result())
+        finally:
+            pool.shutdown(cancel_futures=True)
+            for inside in hands:
+                inside.close()
+
+    def _write_blocks(self, inside: Inside, job: dict[bytes, list[tuple[bytes, Entry]]]) -> int:
+        for name, raw in self._shelf.blocks(job).items():
+            for place, entry in job[name]:
+                self._write(inside, place, entry, [part_of(raw, entry)])
+        return sum(map(len, job.values()))
+
+    def _write(self, inside: Inside, place: bytes, entry: Entry, data: Iterable[bytes]) -> None:
+        above, name = parent_and_name(place)
+        fd = os.open(name, _NEW, entry.mode, dir_fd=inside.directory(above))
+        try:
+            if self._cloner is not None and entry.size > SMALL and self._cloner.clone(fd, entry):
+                pass
+            elif entry.size > SMALL:
+                for piece in data:
+                    _write_sparsely(fd, piece)
+                os.ftruncate(fd, entry.size)
+            else:
+                for piece in data:
+                    _write_all(fd, piece)
+            if entry.mode & self._umask:
+                os.fchmod(fd, entry.mode)
+            os.utime(fd, ns=(entry.mtime, entry.mtime))
+        finally:
+            os.close(fd)
+
+    def _place(self, path: bytes, is_directory: bool = False) -> bytes:
+        """Where a path is made aside: in the new directory it belongs to, or on its own."""
+        above, name = parent_and_name(path)
+        place = self._tops.get(above)
+        if place is None:
+            place = self._staged[path] = b"%b/%d" % (self._staging, len(self._staged))
+        else:
+            place = place + b"/" + name
+        if is_directory:
+            self._tops[path] = place
+        return place
+
+    def _tell(self, files: int = 1) -> None:
+        self._done += files
+        if self._progress is not None:
+            self._progress(self._done, len(self._plan.files) + len(self._plan.symlinks))
+
+    def swap(self, inside: Inside) -> None:
+        """Take away what goes and move what was made into place."""
+        for path, entry in self._plan.removed:
+            above, name = parent_and_name(path)
+            fd = self._open_to_write(inside, above)
+            self._check(fd, path, name, entry)
+            with suppress(FileNotFoundError):
+                os.unlink(name, dir_fd=fd)
+            reach("workspace:removed")
+        for path in reversed(self._plan.removed_directories):
+            above, name = parent_and_name(path)
+            fd = self._open_to_write(inside, above)
+            inside.forget(path)
+            try:
+                os.rmdir(name, dir_fd=fd)
+            except OSError as error:  # what is ignored in it stays, and so does it
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT):
+                    raise
+        for path, place in self._staged.items():
+            self._move(inside, path, place)
+        self._set_attributes(inside)
+
+    def _move(self, inside: Inside, path: bytes, place: bytes) -> None:
+        above, name = parent_and_name(path)
+        fd = self._open_to_write(inside, above)
+        folder = self._folders.get(above)
+        before = folder.entries.get(name) if folder is not None else None
+        if before is not None and before.kind in (FILE, SYMLINK):
+            self._check(fd, path, name, before)
+        inside.forget(place)
+        staging, number = parent_and_name(place)
+        os.rename(number, name, src_dir_fd=inside.directory(staging), dst_dir_fd=fd)
+        reach("workspace:moved")
+
+    def _set_attributes(self, inside: Inside) -> None:
+        for path, entry in self._plan.touched:
+            above, name = parent_and_name(path)
+            fd = inside.directory(above)
+            if entry.kind == SYMLINK:
+                _set_time(name, entry, fd)
+            else:
+                _set_file(name, entry, fd)
+            reach("workspace:touched")
+        self._loosened.update((path, entry.mode) for path, entry in self._plan.modes)
+        self._loosened.update(
+            (path, entry.mode)
+            for path, entry in self._plan.directories
+            if entry.mode & _OWNER != _OWNER
+        )
+        self._tighten(inside, b"")
+
+    def tighten(self, inside: Inside) -> None:
+        """Give directories back the modes that were loosened, or that they get in a fork."""
+        if b"" in self._tops:
+            self._loosened = {
+                path: entry.mode
+                for path, entry in self._plan.directories
+                if entry.mode & _OWNER != _OWNER
+            }
+        self._tighten(inside, self._tops.get(b"", b""))
+
+    def _tighten(self, inside: Inside, above: bytes) -> None:
+        for path, mode in sorted(self._loosened.items(), reverse=True):
+            with suppress(FileNotFoundError):  # one that was loosened may be gone
+                os.fchmod(inside.directory(b"/".join(filter(None, (above, path)))), mode)
+
+    def _open_to_write(self, inside: Inside, path: bytes) -> int:
+        """A directory in which names may be made and removed, if need be by loosening its mode."""
+        fd = inside.directory(path)
+        if path not in self._loosened:
+            mode = stat.S_IMODE(os.fstat(fd).st_mode)
+            if mode & _OWNER != _OWNER and os.geteuid() != 0:
+                os.fchmod(fd, mode | _OWNER)
+                self._loosened[path] = mode
+        return fd
+
+    def _check(self, fd: int, path: bytes, name: bytes, entry: Entry) -> None:
+        """See that a file about to go is the one that was captured."""
+        try:
+            now = key_of(os.stat(name, dir_fd=fd, follow_symlinks=False))
+        except FileNotFoundError:
+            return  # gone already, and captured
+        above, _ = parent_and_name(path)
+        folder = self._folders.get(above)
+        known = folder.keys.get(name) if folder is not None else None
+        if known is not None:
+            if known[:LINKS_MATTER_NOT] != now[:LINKS_MATTER_NOT]:
+                raise Moved(path)
+        elif (now[MTIME], now[SIZE]) != (entry.mtime, entry.size) or not _same(fd, name, entry):
+            raise Moved(path)
+
+
+LINKS_MATTER_NOT = max(MTIME, CTIME, SIZE, INODE, MODE) + 1
+
+
+def _same(fd: int, name: bytes, entry: Entry) -> bool:
+    """Whether a file still has the bytes that were captured."""
+    if entry.kind == SYMLINK:
+        try:
+            return bool(os.readlink(name, dir_fd=fd) == entry.place)
+        except OSError:
+            return False
+    try:
+        file = os.open(name, _READ, dir_fd=fd)
+    except OSError:
+        return False
+    try:
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            return False
+        digest = hashlib.sha256()
+        while data := os.read(file, 2**20):
+            digest.update(data)
+        return digest.digest()[:ID_BYTES] == entry.content
+    finally:
+        os.close(file)
+
+
+def _umask() -> int:
+    """The bits that new files do not get; all of them where it cannot be told without harm."""
+    try:
+        with open("/proc/self/status", "rb") as file:
+            return int(file.read().split(b"\nUmask:")[1].split()[0], 8)
+    except (OSError, IndexError):
+        return 0o777
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    written = os.write(fd, data)
+    while written < len(data):
+        written += os.write(fd, data[written:])
+
+
+def _write_sparsely(fd: int, data: bytes) -> None:
+    """Write a piece of a large file; one of zeros alone is left as a hole."""
+    if data[: len(_ZEROS)] == _ZEROS and data.count(0) == len(data):
+        os.lseek(fd, len(data), os.SEEK_CUR)
+    else:
+        _write_all(fd, data)
+
+
+def _set_time(name: bytes, entry: Entry, fd: int) -> None:
+    os.utime(name, ns=(entry.mtime, entry.mtime), dir_fd=fd, follow_symlinks=False)
+
+
+def _set_file(name: bytes, entry: Entry, fd: int) -> None:
+    file = os.open(name, _READ, dir_fd=fd)
+    try:
+        if stat.S_ISREG(os.fstat(file).st_mode):
+            os.fchmod(file, entry.mode)
+            os.utime(file, ns=(entry.mtime, entry.mtime))
+    finally:
+        os.close(file)
+
+
+def remove_staging(root: bytes, name: bytes) -> None:
+    """Remove what a restore made aside, wherever it was stopped; follows no symlink."""
+    with Inside(root) as inside:
+        if not _is_directory(name, inside.directory(b"")):
+            return
+        found = [name]
+        for path in found:  # grows as it goes
+            fd = inside.directory(path)
+            os.fchmod(fd, _OWNER)
+            for inner in map(os.fsencode, os.listdir(fd)):
+                if _is_directory(inner, fd):
+                    found.append(path + b"/" + inner)
+                else:
+                    os.unlink(inner, dir_fd=fd)
+        for path in reversed(found):
+            above, last = parent_and_name(path)
+            inside.forget(path)
+            os.rmdir(last, dir_fd=inside.directory(above))
+
+
+def _is_directory(name: bytes, fd: int) -> bool:
+    try:
+        return stat.S_ISDIR(os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode)
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,298 @@
+"""Taking snapshots: a scan, the blocks and trees it found new, and a note that keeps them."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Callable, Mapping
+from contextlib import closing, suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from holdfast.core.raw import Link
+from holdfast.errors import WorkspaceError
+from holdfast.stores.base import Store
+from holdfast.stores.crashpoints import reach
+from holdfast.workspace.blocks import Blocks
+from holdfast.workspace.clone import Sources, sources
+from holdfast.workspace.entries import Entry
+from holdfast.workspace.home import Home
+from holdfast.workspace.index import LINKS, MODE, Anchor, Folder, Index
+from holdfast.workspace.keeping import LOOK, Keeper
+from holdfast.workspace.results import Snapshot
+from holdfast.workspace.scan import Found, Options, Scanner, Skipped, Whereabouts
+from holdfast.workspace.shelf import Shelf
+from holdfast.workspace.watch import Watcher
+
+Progress = Callable[[int, int | None], None]
+"""Called with how many files are done and how many there are, if that is known."""
+
+Decide = Callable[[], tuple[float, dict[str, Any]] | None]
+"""Says what else the note of a snapshot holds, and for how long it is kept."""
+
+LOOK_SECONDS = 3600.0
+"""How long a snapshot is kept that was only taken to compare."""
+_FORMAT = 1
+_ATTEMPTS = 3
+
+
+class Capturer:
+    """Takes snapshots of one workspace. Whoever calls it holds the lock of its home."""
+
+    def __init__(
+        self, root: bytes, store: Store, home: Home, keeper: Keeper, options: Options, watch: bool
+    ) -> None:
+        self._root = root
+        self._store = store
+        self._home = home
+        self._keeper = keeper
+        self._options = options
+        self._shelf = Shelf(store)
+        self._index: Index | None = None
+        self._stamp: tuple[int, ...] | None = None
+        self._also_known: dict[bytes, object] = {}
+        self._whereabouts = Whereabouts()
+        self._last: Snapshot | None = None
+        self._linked: set[bytes] = set()
+        self.watcher = Watcher(root) if watch else None
+
+    @property
+    def folders(self) -> dict[bytes, Folder]:
+        """What the last snapshot found."""
+        assert self._index is not None
+        return self._index.folders
+
+    def sources(self) -> Sources:
+        """The large files that a fork may be cloned from."""
+        return {} if self._index is None else sources(self._index.folders)
+
+    def take(
+        self,
+        message: str | None = None,
+        seconds: float | None = None,
+        progress: Progress | None = None,
+        wanted: frozenset[bytes] = frozenset(),
+        kind: str = "snapshot",
+        decide: Decide | None = None,
+    ) -> Snapshot:
+        """A snapshot of the workspace as it is; its note expires after so many seconds, if any.
+
+        Where nothing changed and there is nothing to say, no new note is written. What ``decide``
+        returns, once everything was looked at, is said in any case.
+        """
+        for _ in range(_ATTEMPTS):
+            try:
+                snapshot = self._attempt(message, seconds, progress, wanted, kind, decide)
+            except BaseException:
+                self.forget()
+                raise
+            if snapshot is not None:
+                return snapshot
+            self.forget(for_good=True)
+        raise WorkspaceError(
+            "the snapshots of this workspace are removed faster than one can be taken"
+        )
+
+    def _attempt(
+        self,
+        message: str | None,
+        seconds: float | None,
+        progress: Progress | None,
+        wanted: frozenset[bytes],
+        kind: str,
+        decide: Decide | None,
+    ) -> Snapshot | None:
+        """A snapshot, or None if what it is built on was removed from the store meanwhile."""
+        index = self._current_index()
+        before = index.anchor
+        blocks = Blocks(self._store)
+        try:
+            dirty = self._changes(index) if not wanted else None
+            if dirty is not None and not dirty and self._last is not None:
+                found = Found()
+            else:
+                found = self._scan(index, blocks, progress, dirty, wanted)
+            snapshot = self._snapshot(index, found, blocks, message)
+            decided = decide() if decide is not None else None
+            if decided is not None:
+                seconds, extra = decided
+            elif before is not None and message is None and _serves(before, index, seconds):
+                self._save(index, found)
+                return snapshot
+            else:
+                extra = {"kind": kind}
+            reach("workspace:scanned")
+            after = max(0, before.seq - 1) if before is not None else 0
+            index.anchor = self._keeper.keep(snapshot, blocks.rest(), seconds, extra, after)
+            reach("workspace:kept")
+        finally:
+            blocks.close()
+        self._also_known.clear()
+        if before is not None and not self._keeper.is_alive(before):
+            return None
+        self._save(index, found)
+        return snapshot
+
+    def _current_index(self) -> Index:
+        """The index, read again if another process wrote it, and blank if nothing keeps it."""
+        stamp = _stamp(self._home.index)
+        if self._index is None or stamp != self._stamp:
+            self.forget()
+            self._stamp = stamp
+            options = [self._options.include_ignored, self._options.skip_repositories]
+            private = sorted(self._options.private)
+            identity = [_FORMAT, self._root, *options, private]
+            self._index = Index(self._home.index, identity).load()
+        if self._index.anchor is not None and not self._keeper.is_alive(self._index.anchor):
+            self.forget(for_good=True)
+            return self._current_index()
+        return self._index
+
+    def _changes(self, index: Index) -> set[bytes] | None:
+        """The folders that changed since the last snapshot, if a watcher can tell."""
+        if self.watcher is None:
+            return None
+        dirty = self.watcher.changes()
+        if dirty is None or self._last is None:
+            self.watcher.start(index.folders)
+            self._last = None
+            return None
+        return dirty | (self._linked & index.folders.keys())
+
+    def _scan(
+        self,
+        index: Index,
+        blocks: Blocks,
+        progress: Progress | None,
+        dirty: set[bytes] | None,
+        wanted: frozenset[bytes],
+    ) -> Found:
+        scanner = Scanner(
+            self._root,
+            index.folders,
+            blocks,
+            replace(self._options, wanted=wanted),
+            self._pieces_of,
+            self._also_known,
+            self._whereabouts,
+            progress,
+            self.watcher.add if self.watcher is not None else None,
+        )
+        with closing(scanner):
+            found = scanner.scan() if dirty is None else scanner.rescan(dirty)
+        self._whereabouts.note(index.folders[path] for path in found.noted & index.folders.keys())
+        if self.watcher is not None:
+            looked_at = index.folders if dirty is None else found.noted
+            self._linked -= set(looked_at)
+            self._linked |= found.linked
+            self._linked |= {p for p in looked_at if _has_links(index.folders.get(p))}
+        return found
+
+    def _snapshot(
+        self, index: Index, found: Found, blocks: Blocks, message: str | None
+    ) -> Snapshot:
+        top = index.folders[b""]
+        if self._last is not None and not found.noted and not found.gone:
+            return replace(self._last, message=message, new_bytes=0, unsettled=())
+        snapshot = Snapshot(
+            tree_id=top.tree_id.hex(),
+            files=top.files,
+            bytes=top.size,
+            root=Link(top.chunk),
+            workspace=self._keeper.scope.rpartition("/")[2],
+            message=message,
+            created_at=datetime.now(UTC),
+            new_bytes=blocks.new_bytes,
+            skipped=tuple(_skipped(index.folders)),
+            unsettled=tuple(map(os.fsdecode, found.unsettled)),
+        )
+        self._last = snapshot
+        return snapshot
+
+    def _save(self, index: Index, found: Found) -> None:
+        if found.noted or found.gone or index.anchor != index.saved_anchor:
+            try:
+                index.save(found.noted, found.gone)
+            except OSError:  # only a cache, and what it is about is kept already
+                self.forget(for_good=True)
+                return
+            self._stamp = _stamp(self._home.index)
+
+    def _pieces_of(self, entry: Entry) -> set[bytes]:
+        return {name for name, _ in self._shelf.pieces(entry)}
+
+    def look(
+        self, wanted: frozenset[bytes] = frozenset(), decide: Decide | None = None
+    ) -> Snapshot:
+        """A snapshot to compare with, or to be able to go back to."""
+        return self.take(seconds=LOOK_SECONDS, wanted=wanted, kind=LOOK, decide=decide)
+
+    def forget(self, for_good: bool = False) -> None:
+        """Know nothing of the workspace any more; for good, not even from the file."""
+        self._index = None
+        self._last = None
+        self._stamp = None
+        self._also_known.clear()
+        self._whereabouts.clear()
+        if for_good:
+            with suppress(FileNotFoundError):
+                os.unlink(self._home.index)
+
+    def also_know(self, contents: Mapping[bytes, object]) -> None:
+        """Know where contents lie that the note of the last snapshot keeps beside its own."""
+        self._also_known.update(contents)
+
+    def kept_by(self, snapshot: Snapshot, checkpoint_id: str) -> None:
+        """Know that a checkpoint keeps the snapshot taken last."""
+        index = self._index
+        if index is not None and index.anchor is not None:
+            anchor = index.anchor
+            if anchor.chunk == snapshot.root.name:
+                index.anchor = anchor.also_kept_by(checkpoint_id)
+                self._save(index, Found())
+
+    def close(self) -> None:
+        """Stop watching."""
+        if self.watcher is not None:
+            self.watcher.close()
+
+
+def _serves(anchor: Anchor, index: Index, seconds: float | None) -> bool:
+    """Whether what keeps the last snapshot keeps this one too, and for long enough."""
+    top = index.folders[b""]
+    if (anchor.tree_id, anchor.chunk) != (top.tree_id, top.chunk):
+        return False
+    if anchor.until is None:
+        return True
+    return seconds is not None and anchor.until - time.time() > seconds / 2
+
+
+def _stamp(file: str) -> tuple[int, ...] | None:
+    try:
+        found = os.stat(file)
+    except FileNotFoundError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _skipped(folders: Mapping[bytes, Folder]) -> list[Skipped]:
+    return sorted(
+        (
+            Skipped(os.fsdecode(path + b"/" + name if path else name), reason)
+            for path, folder in folders.items()
+            if folder.others
+            for name, reason in folder.others.items()
+            if reason
+        ),
+        key=lambda skipped: skipped.path,
+    )
+
+
+def _has_links(folder: Folder | None) -> bool:
+    """Whether a file in it has other names, through which it may change unseen by a watcher."""
+    return folder is not None and any(
+        key is not None and key[LINKS] > 1 and stat.S_ISREG(key[MODE])
+        for key in folder.keys.values()
+    )

@@ -1,0 +1,156 @@
+"""What a workspace keeps beside the store: its index, its journal and its lock.
+
+Losing it costs time, never a file: the index is a cache, and a restore that was cut short can be
+done again from the trees, which are in the store.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import ormsgpack
+
+from holdfast.errors import WorkspaceError
+from holdfast.stores.base import Store
+
+
+def home_of(store: Store, root: bytes) -> Home:
+    """The home of a workspace in a store."""
+    own = hashlib.sha256(root).hexdigest()[:24]
+    if store.files:
+        first = store.files[0]
+        above, name = os.path.split(first)
+        if os.path.isdir(first):
+            directory = os.path.join(first, ".workspaces", own)
+        elif os.path.basename(above) == ".holdfast":
+            directory = os.path.join(above, "workspaces", f"{own}-{name}")
+        else:
+            directory = os.path.join(above, f"{name}.workspaces", own)
+        return Home(directory)
+    if not store.blocks:  # it is gone with this process, and so may be what is known of it
+        return Home(tempfile.mkdtemp(prefix="holdfast-"), is_temporary=True)
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    its = hashlib.sha256(store.name.encode()).hexdigest()[:12]
+    return Home(os.path.join(cache, "holdfast", "workspaces", f"{own}-{its}"))
+
+
+def private_paths(store: Store, root: bytes) -> frozenset[bytes]:
+    """What of the store lies in the workspace, and so is never captured or touched."""
+    start = root.rstrip(b"/") + b"/"
+    found: set[bytes] = set()
+    for file in store.files:
+        for path in (file, f"{file}.workspaces"):
+            whole = os.fsencode(os.path.realpath(path))
+            if whole == root:
+                raise WorkspaceError(
+                    f"{os.fsdecode(root)!r} is the store itself: keep the store somewhere else"
+                )
+            if whole.startswith(start):
+                found.add(whole[len(start) :])
+    return frozenset(found)
+
+
+@dataclass(frozen=True)
+class Journal:
+    """A restore that was begun: whoever finds it completes it."""
+
+    target: bytes
+    undo: bytes
+    staging: bytes
+    paths: list[bytes] | None
+
+    def pack(self) -> bytes:
+        """The bytes of its file."""
+        return ormsgpack.packb([self.target, self.undo, self.staging, self.paths])
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Journal:
+        """The journal of a file."""
+        return cls(*ormsgpack.unpackb(data))
+
+
+class Home:
+    """The directory of a workspace's own files."""
+
+    def __init__(self, directory: str, is_temporary: bool = False) -> None:
+        self.directory = directory
+        self._is_temporary = is_temporary
+        self._depth = 0
+        self._lock = threading.RLock()
+        try:
+            os.makedirs(directory, exist_ok=True)
+        except OSError as error:
+            raise WorkspaceError(f"{directory} cannot be made: {error.strerror}") from error
+
+    @property
+    def index(self) -> str:
+        """The file of the index."""
+        return os.path.join(self.directory, "index")
+
+    @property
+    def _journal(self) -> str:
+        return os.path.join(self.directory, "journal")
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep every other snapshot and restore of the workspace waiting, of any process."""
+        with self._lock:
+            if self._depth:
+                yield
+                return
+            fd = os.open(
+                os.path.join(self.directory, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+            )
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX)
+                self._depth += 1
+                try:
+                    yield
+                finally:
+                    self._depth -= 1
+            finally:
+                os.close(fd)
+
+    def journal(self) -> Journal | None:
+        """The restore that was begun and not ended, if there is one."""
+        try:
+            with open(self._journal, "rb") as file:
+                data = file.read()
+            return Journal.unpack(data)
+        except FileNotFoundError:
+            return None
+        except (TypeError, ValueError):  # it was not written to its end, so nothing was begun
+            self.end()
+            return None
+
+    def begin(self, journal: Journal) -> None:
+        """Write down that a restore begins, durably and before anything is changed."""
+        with open(self._journal, "wb") as file:
+            file.write(journal.pack())
+            file.flush()
+            os.fsync(file.fileno())
+
+    def end(self) -> None:
+        """Write down that the restore has ended.
+
+        Not flushed to disk, which would wait for all that was restored: after a power loss it may
+        be completed once more.
+        """
+        os.unlink(self._journal)
+
+    def close(self) -> None:
+        """Remove it, if it is of no use to anyone later."""
+        if self._is_temporary:
+            for name in ("index", "index.new", "journal", "lock"):
+                try:
+                    os.unlink(os.path.join(self.directory, name))
+                except FileNotFoundError:
+                    pass
+            os.rmdir(self.directory)

@@ -1,0 +1,88 @@
+"""What the methods of a workspace return."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from holdfast.core.raw import Link
+from holdfast.errors import CheckpointIntegrityError
+from holdfast.workspace.scan import Skipped
+
+
+@dataclass(frozen=True, kw_only=True)
+class Snapshot:
+    """The files of a workspace at one moment."""
+
+    tree_id: str
+    """Names the content: equal files, modes and times have equal ids, wherever they are kept."""
+    files: int
+    bytes: int
+    """The sizes of all files together."""
+    root: Link = field(repr=False)
+    """The chunk of the tree in the store."""
+    workspace: str
+    message: str | None = None
+    created_at: datetime | None = None
+    new_bytes: int = 0
+    """What it added to the store, compressed."""
+    skipped: tuple[Skipped, ...] = ()
+    """What was not captured: sockets, fifos, devices, unreadable files."""
+    unsettled: tuple[str, ...] = ()
+    """Files that kept changing while they were read; what was read last is kept."""
+
+    def as_value(self) -> dict[str, Any]:
+        """What a checkpoint or a note keeps of it."""
+        return {
+            "tree": self.root,
+            "tree_id": self.tree_id,
+            "files": self.files,
+            "bytes": self.bytes,
+            "workspace": self.workspace,
+            "message": self.message,
+        }
+
+    @classmethod
+    def from_value(cls, value: Any, created_at: datetime | None = None) -> Snapshot:
+        """The snapshot that a checkpoint or a note holds."""
+        try:
+            root, tree_id, files, size = (value[k] for k in ("tree", "tree_id", "files", "bytes"))
+            workspace, message = value["workspace"], value["message"]
+        except (KeyError, TypeError):
+            raise CheckpointIntegrityError(None, "its workspace is of another shape") from None
+        if type(root) is not Link or type(tree_id) is not str:
+            raise CheckpointIntegrityError(None, "its workspace leads to no tree")
+        return cls(
+            tree_id=tree_id,
+            files=files,
+            bytes=size,
+            root=root,
+            workspace=workspace,
+            message=message,
+            created_at=created_at,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Restored:
+    """What a restore did, or would do."""
+
+    tree_id: str
+    undo_tree: str | None
+    """Restoring this leads back; None for a dry run."""
+    written: tuple[str, ...] = ()
+    """Files and symlinks that are new or have other contents, in order."""
+    removed: tuple[str, ...] = ()
+    touched: tuple[str, ...] = ()
+    """Files and directories that only got another mode or time."""
+    directories: tuple[str, ...] = ()
+    """Directories that were made."""
+    bytes: int = 0
+    """How many bytes were written."""
+    dry_run: bool = False
+
+    @property
+    def changed(self) -> bool:
+        """Whether there was anything to do."""
+        return bool(self.written or self.removed or self.touched or self.directories)

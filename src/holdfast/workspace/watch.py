@@ -1,0 +1,115 @@
+"""Being told what changes, so that a snapshot looks only there; needs ``inotify_simple``.
+
+The kernel queues an event before the call that made the change returns, so a snapshot that reads
+the queue first misses nothing. Whatever the queue cannot tell ends in a full scan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from holdfast.errors import InvalidArgumentError
+
+
+class Watcher:
+    """Watches the directories of a workspace."""
+
+    def __init__(self, root: bytes) -> None:
+        try:
+            import inotify_simple  # type: ignore[import-untyped, unused-ignore]
+        except ImportError:
+            raise InvalidArgumentError(
+                "watch=True needs inotify_simple: pip install holdfast[watch]"
+            ) from None
+        except (OSError, AttributeError) as error:
+            raise InvalidArgumentError(f"watch=True works on Linux only ({error})") from None
+        self._root = root
+        self._flags = inotify_simple.flags
+        self._make = inotify_simple.INotify
+        flags = inotify_simple.flags
+        self._mask = (
+            flags.MODIFY
+            | flags.ATTRIB
+            | flags.CLOSE_WRITE
+            | flags.CREATE
+            | flags.DELETE
+            | flags.MOVED_FROM
+            | flags.MOVED_TO
+            | flags.DELETE_SELF
+            | flags.MOVE_SELF
+            | flags.ONLYDIR
+            | flags.DONT_FOLLOW
+            | flags.EXCL_UNLINK
+        )
+        self._events: Any = None
+        self._paths: dict[int, bytes] = {}
+        self.problem: str | None = None
+        """Why nothing can be watched, if so; snapshots look at everything then."""
+
+    @property
+    def is_watching(self) -> bool:
+        """Whether the next snapshot need not look at everything."""
+        return self._events is not None
+
+    def start(self, folders: Iterable[bytes]) -> None:
+        """Begin anew with these directories; those found later are added by ``add``."""
+        self._stop()
+        if self.problem is not None:
+            return
+        try:
+            self._events = self._make(nonblocking=True)
+        except OSError as error:
+            self._give_up(error)
+            return
+        for path in list(folders):
+            self.add(path)
+
+    def add(self, path: bytes) -> None:
+        """Watch one more directory, before it is listed."""
+        if self._events is None:
+            return
+        try:
+            number = self._events.add_watch(b"/".join(filter(None, (self._root, path))), self._mask)
+        except (FileNotFoundError, NotADirectoryError, PermissionError):
+            return  # the scan will not find it either, or its parent changes when it comes back
+        except OSError as error:  # no more watches allowed
+            self._give_up(error)
+            return
+        self._paths[number] = path
+
+    def changes(self) -> set[bytes] | None:
+        """The directories in which something changed since it was asked last; None: unknown."""
+        if self._events is None:
+            return None
+        dirty: set[bytes] = set()
+        flags = self._flags
+        lost = flags.Q_OVERFLOW | flags.UNMOUNT | flags.MOVE_SELF
+        moved = flags.MOVED_FROM | flags.MOVED_TO
+        for event in self._events.read(timeout=0):
+            if event.mask & lost or (event.mask & moved and event.mask & flags.ISDIR):
+                self._stop()  # names of watched directories may be wrong now
+                return None
+            if event.mask & flags.IGNORED:
+                self._paths.pop(event.wd, None)
+                continue
+            path = self._paths.get(event.wd)
+            if path is None:
+                self._stop()
+                return None
+            dirty.add(path)
+        return dirty
+
+    def _give_up(self, error: OSError) -> None:
+        self.problem = f"{error.strerror}; raise fs.inotify.max_user_watches to watch it"
+        self._stop()
+
+    def _stop(self) -> None:
+        if self._events is not None:
+            self._events.close()
+        self._events = None
+        self._paths.clear()
+
+    def close(self) -> None:
+        """Stop watching."""
+        self._stop()

@@ -1,0 +1,68 @@
+"""What the children do that test_crash kills: edit, snapshot, restore, and tell of each."""
+
+import hashlib
+import random
+import shutil
+from pathlib import Path
+
+from holdfast.testing import crash_points
+from holdfast.workspace import Workspace
+from tests.integration.fork_server import tell
+from tests.workspace.kit import Picture, picture
+
+POINTS = (
+    *("workspace:scanned", "workspace:kept", "workspace:staging", "workspace:staged"),
+    *("workspace:removed", "workspace:moved", "workspace:touched"),
+    *("sqlite:begun", "sqlite:chunks_written", "sqlite:committed"),
+)
+
+
+def digest(pictured: Picture) -> str:
+    """A short name for what a directory holds."""
+    return hashlib.sha256(repr(sorted(pictured.items())).encode()).hexdigest()
+
+
+def scribble(root: Path, chance: random.Random) -> None:
+    """Change some files, modes and kinds."""
+    for _ in range(chance.randint(1, 6)):
+        path = root / f"d{chance.randrange(4)}" / f"f{chance.randrange(6)}"
+        if path.is_symlink() or path.is_file():
+            path.unlink()
+        elif path.is_dir():
+            shutil.rmtree(path)
+        path.parent.mkdir(exist_ok=True)
+        kind = chance.randrange(8)
+        if kind == 0:
+            path.symlink_to("nowhere")
+        elif kind == 1:
+            (path / "inner").mkdir(parents=True)
+            (path / "inner" / "file").write_bytes(chance.randbytes(50))
+        elif kind > 2:
+            path.write_bytes(chance.randbytes(chance.choice([0, 10, 5000, 300_000])))
+            path.chmod(chance.choice([0o644, 0o755, 0o600]))
+    if chance.random() < 0.2:
+        shutil.rmtree(root / f"d{chance.randrange(4)}", ignore_errors=True)
+
+
+def work_until_killed(home: str, seed: int, point: str | None = None, time: int = 1) -> None:
+    """Edits, snapshots, restores without end; tells before and after each what holds then."""
+    chance = random.Random(seed)
+    root = Path(home) / "repo"
+    known: list[tuple[str, str]] = []
+    if point is not None:
+        crash_points.kill_at(point, time)
+    with Workspace(root, f"sqlite:///{home}/agent.db?durability=normal") as workspace:
+        while True:
+            if chance.random() < 0.6 or not known:
+                scribble(root, chance)
+                now = digest(picture(root))
+                tell(["edited", now])
+                tree = workspace.snapshot().tree_id
+                known.append((tree, now))
+                tell(["kept", tree, now])
+            else:
+                scribble(root, chance)
+                tree, wanted = chance.choice(known[-10:])
+                tell(["restoring", tree, wanted, digest(picture(root))])
+                done = workspace.restore(tree)
+                tell(["restored", tree, wanted, done.undo_tree])
