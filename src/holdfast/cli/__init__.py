@@ -1,42 +1,58 @@
-"""The command line."""
+"""The command line.
+
+Each command is a function in one of these modules, named in ``commands.py``, that sets up a parser
+and what it runs: ``run(options, terminal)``, which returns an exit code of ``exits.py``.
+"""
 
 from __future__ import annotations
 
-import argparse
+import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from holdfast._version import __version__
-from holdfast.cli import import_
-from holdfast.errors import HoldfastError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run ``holdfast``; returns the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="holdfast", description="Checkpoint, rewind and fork AI agents."
-    )
-    parser.add_argument("--version", action="version", version=f"holdfast {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    demo = commands.add_parser(
-        "demo", help="watch an agent being killed, resumed, rolled back, forked and compared"
-    )
-    demo.add_argument(
-        "--store", type=Path, metavar="FILE", help="keep the demo's checkpoints in this SQLite file"
-    )
-    demo.set_defaults(run=_demo)
-    import_.add_to(commands)
-    options = parser.parse_args(arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words in (["--version"], ["-V"]):
+        print(f"holdfast {__version__}")
+        return 0
     try:
-        return int(options.run(options))
-    except HoldfastError as error:
-        print(f"holdfast: {error}", file=sys.stderr)
-        return 1
+        code = _run(words)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read has gone. What is left in the buffer must not raise once more at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except KeyboardInterrupt:
+        print("holdfast: interrupted", file=sys.stderr)
+        return 130
+    return code
 
 
-def _demo(options: argparse.Namespace) -> int:
-    from holdfast.cli.demo import run
+def _run(words: list[str]) -> int:
+    from holdfast.cli.parsing import command_of, overview, parser_of, split
+    from holdfast.cli.terminal import Terminal, report
+    from holdfast.errors import HoldfastError
 
-    run(options.store)
-    return 0
+    name, rest = split(words)
+    as_json = "--json" in words
+    try:
+        if name == "help":
+            name, rest = (rest[0], ["--help"]) if rest else (None, [])
+        if name is None and ("--help" in rest or "-h" in rest or not rest):
+            print(overview())
+            return 0 if words else 2
+        options = parser_of(command_of(name or rest[0])).parse_args(rest)
+        terminal = Terminal(options)
+        code = int(options.run(options, terminal))
+        terminal.flush()
+        return code
+    except BrokenPipeError:
+        raise
+    except (HoldfastError, OSError) as error:  # a file may not be written, a disk be full
+        return report(error, as_json)
+    except SystemExit as end:  # argparse has printed the help
+        return int(end.code or 0)

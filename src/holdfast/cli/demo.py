@@ -7,14 +7,40 @@ import subprocess
 import sys
 import tempfile
 import time
+from argparse import Namespace
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 from holdfast.cli.demo_agent import AGENT, SESSION, STEPS
+from holdfast.cli.exits import OK
+from holdfast.cli.parsing import Parser
+from holdfast.cli.terminal import Terminal
 from holdfast.client import SyncClient
 from holdfast.errors import InvalidArgumentError
 from holdfast.model import CheckpointInfo
 
 KILLED_AFTER = 3
+
+
+def demo(parser: Parser) -> None:
+    """Set up the command."""
+    parser.explain("An agent is killed, resumed, rolled back, forked and compared.")
+    parser.add_argument(
+        "--store", type=Path, metavar="FILE", help="keep the demo's checkpoints in this SQLite file"
+    )
+    parser.set_defaults(run=_demo)
+
+
+def _demo(options: Namespace, terminal: Terminal) -> int:
+    if not terminal.json:
+        run(options.store)
+        return OK
+    said = StringIO()
+    with redirect_stdout(said):
+        run(options.store)
+    terminal.emit({"said": said.getvalue().splitlines()})
+    return OK
 
 
 def run(store: Path | None = None) -> None:

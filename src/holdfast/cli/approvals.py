@@ -1,0 +1,130 @@
+"""``holdfast pending``, ``approve`` and ``deny``: calls that wait for a decision."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import TYPE_CHECKING, Any
+
+from holdfast.cli.exits import OK, Ambiguous, NotFound, Refused
+from holdfast.cli.opening import open_client
+from holdfast.cli.parsing import Parser, close_to
+from holdfast.cli.terminal import Terminal
+from holdfast.cli.words import age, clean
+from holdfast.core.text import to_json
+
+if TYPE_CHECKING:
+    from holdfast.client import SyncClient
+    from holdfast.session.approval import Question
+
+_SHORT = 8
+
+
+def pending(parser: Parser) -> None:
+    """Set up the command."""
+    parser.explain("", "holdfast pending", "holdfast pending --agent coder --json")
+    parser.add_argument("--agent", metavar="NAME", help="only those of this agent")
+    parser.set_defaults(run=_pending)
+
+
+def _pending(options: Namespace, terminal: Terminal) -> int:
+    with open_client(options) as client:
+        found = client.pending(options.agent)
+    if terminal.json:
+        terminal.emit({"pending": [_json(each) for each in found]})
+        return OK
+    for each in found:
+        until = "" if each.expires_at is None else f", until {each.expires_at:%H:%M:%S} UTC"
+        terminal.line(
+            f"{terminal.paint(each.effect_id[:_SHORT], 'id')}  {each.kind:<12}  "
+            f"{terminal.paint(clean(str(each)), 'name')}  "
+            f"{clean(each.session_id)}, {age(each.asked_at)}{until}"
+        )
+    if found:
+        terminal.line("holdfast approve ID, or holdfast deny ID -m REASON")
+    else:
+        terminal.line("no call waits for approval")
+    return OK
+
+
+def approve(parser: Parser) -> None:
+    """Set up the command."""
+    parser.explain(
+        "The decision is bound to the exact call, and is kept: the program that asked may be "
+        "restarted.",
+        "holdfast approve 3f9a12bc",
+        'holdfast approve 3f9a12bc -m "checked the amount"',
+    )
+    _add_question(parser)
+    parser.set_defaults(run=_approve)
+
+
+def deny(parser: Parser) -> None:
+    """Set up the command."""
+    parser.explain(
+        "The program gets ApprovalDenied, with the reason.",
+        'holdfast deny 3f9a12bc -m "wrong account"',
+    )
+    _add_question(parser)
+    parser.set_defaults(run=_deny)
+
+
+def _add_question(parser: Parser) -> None:
+    parser.add_argument("call", metavar="ID", help="the call, as holdfast pending names it")
+    parser.add_argument("-m", "--reason", metavar="TEXT", help="why")
+
+
+def _approve(options: Namespace, terminal: Terminal) -> int:
+    with open_client(options) as client:
+        asked = client.approve(_question(client, options.call).effect_id, options.reason)
+    return _decided(asked, True, options, terminal)
+
+
+def _deny(options: Namespace, terminal: Terminal) -> int:
+    with open_client(options) as client:
+        asked = client.deny(_question(client, options.call).effect_id, options.reason)
+    return _decided(asked, False, options, terminal)
+
+
+def _question(client: SyncClient, given: str) -> Question:
+    waiting = client.pending()
+    found = [each for each in waiting if each.effect_id.startswith(given)]
+    if len(found) > 1:
+        listed = ", ".join(f"{each.effect_id[:_SHORT]} ({each})" for each in found)
+        raise Ambiguous(f"{given!r} fits several calls: {clean(listed)}")
+    if found:
+        return found[0]
+    from holdfast.session.approval import _questions
+
+    known = [q for q in client._run(_questions(client._engine)) if q.effect_id.startswith(given)]
+    if known:
+        raise Refused(
+            f"{clean(str(known[0]))} does not wait any more: it was decided of, or expired"
+        )
+    ids = [each.effect_id[:_SHORT] for each in waiting]
+    raise NotFound(
+        f"no call {given!r} waits for approval (holdfast pending lists them)",
+        close_to(given[:_SHORT], ids),
+    )
+
+
+def _decided(asked: Question, allowed: bool, options: Namespace, terminal: Terminal) -> int:
+    if terminal.json:
+        terminal.emit({"call": _json(asked), "allowed": allowed, "reason": options.reason})
+    else:
+        word = terminal.paint("allowed", "good") if allowed else terminal.paint("refused", "bad")
+        terminal.line(f"{word}: {clean(str(asked))}")
+    return OK
+
+
+def _json(asked: Question) -> dict[str, Any]:
+    return {
+        "id": asked.effect_id,
+        "agent_id": asked.agent_id,
+        "session_id": asked.session_id,
+        "tool": asked.tool,
+        "kind": asked.kind,
+        "args": to_json(list(asked.args)),
+        "kwargs": to_json(asked.kwargs),
+        "asked_at": asked.asked_at.isoformat(),
+        "expires_at": None if asked.expires_at is None else asked.expires_at.isoformat(),
+    }

@@ -1,0 +1,39 @@
+"""The tool calls that checkpoints and journals tell of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.session.log import Log
+
+if TYPE_CHECKING:
+    from holdfast.client import SyncClient
+    from holdfast.model import CheckpointInfo
+    from holdfast.session.effects import Effect
+
+
+def calls_of(client: SyncClient, info: CheckpointInfo) -> list[Effect]:
+    """All calls up to a checkpoint, the oldest first."""
+    return Log(client.restore(info.checkpoint_id, on_unknown="raw").effects).effects
+
+
+def calls_after(client: SyncClient, info: CheckpointInfo) -> list[Effect]:
+    """Calls that were made after a head, and are in no checkpoint yet."""
+    from holdfast.session.replay import unfinished
+
+    return client._run(unfinished(client._engine, info))
+
+
+def calls_since(client: SyncClient, info: CheckpointInfo) -> list[Effect]:
+    """The calls between the checkpoint before and this one."""
+    from holdfast.errors import CheckpointNotFoundError
+
+    calls = calls_of(client, info)
+    if not calls or info.parent_id is None:
+        return calls
+    try:
+        parent = client.restore(info.parent_id, on_unknown="raw")
+    except CheckpointNotFoundError:  # pruned
+        return calls
+    known = {entry.get("id") for entry in parent.effects}
+    return [call for call in calls if call.id not in known and not call.abandoned]

@@ -1,0 +1,85 @@
+"""How a command ends: its exit codes, and which error leads to which."""
+
+from __future__ import annotations
+
+from holdfast import errors
+
+OK, FAILED, USAGE, NOT_FOUND, AMBIGUOUS, REFUSED, DAMAGED, UNREACHABLE = range(8)
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+
+MEANINGS = {
+    OK: ("ok", "it was done"),
+    FAILED: ("error", "something else went wrong; the message says what"),
+    USAGE: ("usage", "the command was not written as it has to be"),
+    NOT_FOUND: ("not_found", "no such checkpoint, session, question or store"),
+    AMBIGUOUS: ("ambiguous", "what was named fits more than one"),
+    REFUSED: (
+        "refused",
+        "it was not confirmed, another process works on it, or it would be unsafe",
+    ),
+    DAMAGED: ("damaged", "stored data is damaged or of a format that cannot be read"),
+    UNREACHABLE: ("unreachable", "the store cannot be reached or written to"),
+    INTERRUPTED: ("interrupted", "it was ended with Ctrl-C"),
+    BROKEN_PIPE: ("broken_pipe", "whoever read the output has gone"),
+}
+"""Every exit code, with the word for it in JSON and what it says."""
+
+
+class CommandError(errors.HoldfastError):
+    """What goes wrong in the command line itself."""
+
+    code = FAILED
+
+
+class UsageError(CommandError):
+    """The command was not written as it has to be."""
+
+    code = USAGE
+
+
+class NotFound(CommandError):
+    """What was named is not there."""
+
+    code = NOT_FOUND
+
+    def __init__(self, message: str, suggestions: list[str] | None = None) -> None:
+        self.suggestions = suggestions or []
+        hint = f"; did you mean {' or '.join(self.suggestions)}?" if self.suggestions else ""
+        super().__init__(message + hint)
+
+
+class Ambiguous(CommandError):
+    """What was named fits more than one."""
+
+    code = AMBIGUOUS
+
+
+class Refused(CommandError):
+    """It was not confirmed, or would be unsafe."""
+
+    code = REFUSED
+
+
+_CODES: tuple[tuple[type[BaseException], int], ...] = (
+    (errors.CheckpointNotFoundError, NOT_FOUND),
+    (errors.AmbiguousIdError, AMBIGUOUS),
+    (errors.CheckpointIntegrityError, DAMAGED),
+    (errors.StoreFormatError, DAMAGED),
+    (errors.StoreConnectionError, UNREACHABLE),
+    (errors.StoreFullError, UNREACHABLE),
+    (errors.StoreReadOnlyError, UNREACHABLE),
+    (errors.SessionBusyError, REFUSED),
+    (errors.SessionLostError, REFUSED),
+    (errors.RollbackRefusedError, REFUSED),
+    (errors.HandoffError, REFUSED),
+    (errors.ContractError, REFUSED),
+    (errors.InvalidArgumentError, USAGE),
+)
+
+
+def code_of(error: errors.HoldfastError) -> int:
+    """The exit code that tells of an error."""
+    if isinstance(error, CommandError):
+        return error.code
+    return next((code for kind, code in _CODES if isinstance(error, kind)), FAILED)

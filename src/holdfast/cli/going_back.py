@@ -1,0 +1,155 @@
+"""What a rollback from the command line would do, and whether it may."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from holdfast.cli.exits import Refused
+from holdfast.cli.shown import step_of
+from holdfast.cli.terminal import Terminal
+from holdfast.cli.words import clean, many
+from holdfast.cli.working import SessionFiles
+
+if TYPE_CHECKING:
+    from holdfast.client import SyncClient
+    from holdfast.model import CheckpointInfo
+    from holdfast.session.effects import Effect
+    from holdfast.session.rollback import RolledBack
+    from holdfast.stores.base import SessionInfo
+    from holdfast.workspace import Restored
+
+_LISTED = 10
+
+
+@dataclass(frozen=True)
+class Going:
+    """What a rollback would do."""
+
+    session: SessionInfo
+    target: CheckpointInfo
+    changes: int
+    undone: list[Effect]
+    standing: list[Effect]
+    files: Restored | None
+
+
+@contextmanager
+def files_of(
+    client: SyncClient, session: SessionInfo, target: CheckpointInfo, scope: str
+) -> Iterator[SessionFiles | None]:
+    """The files of a session, if its head or where it goes back to has any."""
+    from holdfast.cli.trees import folder_of, snapshot_of
+
+    at_head = snapshot_of(client, session.head) or snapshot_of(client, target)
+    if at_head is None:
+        yield None
+        return
+    folder = folder_of(at_head)
+    if folder is not None:
+        from holdfast.workspace import Workspace
+
+        with Workspace(folder, store=client) as workspace:
+            yield SessionFiles(workspace, at_head.as_value())
+    elif scope == "state":
+        yield SessionFiles(None, at_head.as_value())
+    else:
+        raise Refused(
+            f"session {session.session_id!r} has files, and they are of another directory "
+            f"({at_head.workspace}): go there, or leave the files alone with --scope state"
+        )
+
+
+def look(
+    client: SyncClient,
+    session: SessionInfo,
+    target: CheckpointInfo,
+    files: SessionFiles | None,
+    options: Namespace,
+) -> Going:
+    """What would be done; an error if it cannot be."""
+    from holdfast.cli.calls import calls_after, calls_of
+    from holdfast.cli.trees import snapshot_of
+    from holdfast.session.rollback import find_function
+
+    known = {call.id for call in calls_of(client, target)}
+    calls = [*calls_of(client, session.head), *calls_after(client, session.head)]
+    since: list[Effect] = []
+    if options.scope != "files":  # the files alone undo no call
+        left = [call for call in calls if call.id not in known and not call.abandoned]
+        since = [call for call in left if call.stands()]
+    lasting = [call for call in since if call.kind == "irreversible" or call.is_unknown]
+    undone = [call for call in since if call not in lasting]
+    lost = [call for call in undone if find_function(call.compensate or "") is None]
+    if lost:
+        raise Refused(
+            "these calls can be undone, but only by functions that are not here:\n"
+            + "\n".join(f"  {clean(str(call))}: undone by {call.compensate}" for call in lost)
+            + "\nName their modules with --import, or roll back in the program that made them"
+        )
+    if lasting and not options.accept_irreversible:
+        raise Refused(
+            "this would go back past what cannot be undone:\n"
+            + "\n".join(f"  {_told(call)}" for call in lasting)
+            + "\nTo go back all the same and leave it done, pass --accept-irreversible"
+        )
+    tree = snapshot_of(client, target)
+    planned = None
+    workspace = None if files is None or options.scope == "state" else files.workspace
+    if workspace is not None and tree is not None:
+        planned = workspace.restore(tree, dry_run=True)
+    changes = client.diff(session.head.checkpoint_id, target.checkpoint_id).part("$")
+    return Going(session, target, len(changes), undone, lasting, planned)
+
+
+def _told(call: Effect) -> str:
+    return clean(str(call)) + (" (its end is unknown)" if call.is_unknown else "")
+
+
+def preview(going: Going, terminal: Terminal) -> None:
+    """Say what would be done."""
+    head, target = going.session.head, going.target
+    terminal.line(
+        f"session {clean(going.session.session_id)} goes back from {_named(head)} "
+        f"to {_named(target)}"
+    )
+    terminal.line(f"  state  {many(going.changes, 'change')}")
+    if going.files is not None:
+        written, removed = going.files.written, going.files.removed
+        terminal.line(f"  files  {len(written)} written, {len(removed)} removed")
+        shown = [*(f"write {each}" for each in written), *(f"remove {each}" for each in removed)]
+        for line in shown[:_LISTED]:
+            terminal.line(f"    {clean(line)}")
+        if len(shown) > _LISTED:
+            terminal.line(f"    … and {len(shown) - _LISTED} more")
+    for call in going.undone:
+        terminal.line(f"  undo   {clean(str(call))}")
+    for call in going.standing:
+        terminal.line(f"  stays done  {_told(call)}")
+
+
+def _named(info: CheckpointInfo) -> str:
+    return f"{step_of(info)} ({info.checkpoint_id[-8:]})"
+
+
+def as_json(going: Going, done: RolledBack | None) -> dict[str, Any]:
+    """What is or would be done, in JSON."""
+    files = going.files
+    return {
+        "agent_id": going.session.agent_id,
+        "session_id": going.session.session_id,
+        "from": going.session.head.checkpoint_id,
+        "target": going.target.checkpoint_id,
+        "checkpoint_id": None if done is None else done.checkpoint_id,
+        "dry_run": done is None,
+        "changes": going.changes,
+        "files": None
+        if files is None
+        else {"written": list(files.written), "removed": list(files.removed)},
+        "undone": [call.id for call in (going.undone if done is None else done.compensated)],
+        "remaining": [call.id for call in (going.standing if done is None else done.remaining)],
+        "problems": {} if done is None else dict(done.problems),
+    }

@@ -1,0 +1,151 @@
+"""``holdfast hook``: a checkpoint of the workspace for everything a coding agent does.
+
+It never ends with 2: to Claude Code that would forbid the tool call.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from argparse import Namespace
+from pathlib import Path
+
+from holdfast.cli.exits import FAILED, OK, UsageError
+from holdfast.cli.hook_shapes import SHAPES, Told, read
+from holdfast.cli.opening import make_folder, open_place, place_of
+from holdfast.cli.parsing import Parser
+from holdfast.cli.terminal import Terminal, report
+from holdfast.cli.words import clean
+from holdfast.errors import HoldfastError
+
+_ACTIONS = ("record", "install", "uninstall")
+_INSTALLABLE = ("claude-code",)
+
+
+def hook(parser: Parser) -> None:
+    """Set up the command."""
+    parser.explain(
+        "Without arguments it reads one event as JSON from its standard input, as Claude Code "
+        "tells its\nhooks, and keeps the files of the project with the tool, its arguments and "
+        "the position in the\ntranscript as a checkpoint of the session. It prints nothing, and "
+        "never stands in the agent's way.\n\nThe project is CLAUDE_PROJECT_DIR, else the "
+        "directory that the event names; its store is --store,\nHOLDFAST_URL, the nearest "
+        ".holdfast/ upwards from there, or a new one.",
+        "holdfast hook install claude-code",
+        "holdfast hook uninstall claude-code",
+        'echo \'{"session_id": "s1", "hook_event_name": "Stop"}\' | holdfast hook',
+        "holdfast hook --from generic --map session=run.id --map tool=call.name < event.json",
+    )
+    parser.add_argument(
+        "action",
+        nargs="?",
+        choices=_ACTIONS,
+        default="record",
+        metavar="ACTION",
+        help="record (the default), install or uninstall",
+    )
+    parser.add_argument(
+        "program",
+        nargs="?",
+        choices=_INSTALLABLE,
+        metavar="PROGRAM",
+        help="where to install it: claude-code",
+    )
+    parser.add_argument(
+        "--from",
+        dest="shape",
+        choices=sorted(SHAPES),
+        default="claude-code",
+        help="whose events are read (%(default)s)",
+    )
+    parser.add_argument(
+        "--map",
+        action="append",
+        default=[],
+        metavar="NAME=PATH",
+        help="where the event says what, such as session=run.id",
+    )
+    parser.add_argument("--agent", metavar="NAME", help="the agent's name (default: as --from)")
+    parser.add_argument(
+        "--directory", type=Path, metavar="DIR", help="the project (default: as the event says)"
+    )
+    parser.add_argument(
+        "--local", action="store_true", help="install into settings.local.json, for yourself only"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(options: Namespace, terminal: Terminal) -> int:
+    """Record an event, or install the hook."""
+    if options.action != "record":
+        from holdfast.cli.hook_install import change
+
+        if options.program is None:
+            raise UsageError(f"say where: holdfast hook {options.action} claude-code")
+        return change(options, terminal)
+    try:
+        return _record(options, terminal)
+    except HoldfastError as error:
+        report(error, terminal.json)
+        return FAILED
+
+
+def _record(options: Namespace, terminal: Terminal) -> int:
+    from holdfast.cli.trees import save_with_files
+    from holdfast.workspace import Workspace
+
+    try:
+        data = json.loads(sys.stdin.buffer.read())
+    except ValueError as error:
+        raise UsageError(f"a hook is told JSON on its standard input ({error})") from error
+    told = read(data, options.shape, options.map)
+    folder = _project(options, told)
+    os.chdir(folder)  # the store is looked for from there
+    place = place_of(options, create=True)
+    if place.folder is not None:
+        make_folder(place.folder)
+    with (
+        open_place(place, create=True) as client,
+        Workspace(_root(place.folder, folder), store=client) as workspace,
+    ):
+        checkpoint_id, kept = save_with_files(
+            client,
+            workspace,
+            agent_id=options.agent or options.shape,
+            session_id=told.session,
+            name=told.name,
+            state=told.state(),
+            tags={"event": told.event, **({"tool": told.tool} if told.tool else {})},
+        )
+    if terminal.json:
+        terminal.emit(
+            {
+                "action": "record",
+                "checkpoint_id": checkpoint_id,
+                "session_id": told.session,
+                "step_name": told.name,
+                "files": kept.files,
+                "tree_id": kept.tree_id,
+            }
+        )
+    elif sys.stdin.isatty():
+        terminal.line(f"recorded {clean(told.name)} as {checkpoint_id}")
+    return OK
+
+
+def _project(options: Namespace, told: Told) -> Path:
+    folder = options.directory or Path(os.environ.get("CLAUDE_PROJECT_DIR") or told.cwd or ".")
+    if not folder.is_dir():
+        raise UsageError(f"{folder} is no directory")
+    return Path(folder).resolve()
+
+
+def _root(above: Path | None, folder: Path) -> Path:
+    """What is captured: the project that has the store, but never a home directory or a disk.
+
+    An agent may have gone into a directory below, and the session is about all of the project.
+    """
+    if above is None or above == Path.home().resolve() or above == Path(above.anchor):
+        return folder
+    return above

@@ -1,0 +1,150 @@
+"""The parser of one command: common options, help that reads well, errors that suggest."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Sequence
+from typing import Any, NoReturn
+
+from holdfast.cli.commands import COMMANDS, GROUPS, HIDDEN, Command
+from holdfast.cli.exits import UsageError
+
+WITH_VALUE = ("--store", "--color")
+"""Common options that take a value: they may stand before the command."""
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are UsageErrors with a suggestion."""
+
+    def __init__(self, command: Command) -> None:
+        super().__init__(
+            prog=f"holdfast {command.name}",
+            description=command.summary[0].upper() + command.summary[1:] + ".",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+
+    def explain(self, text: str, *examples: str) -> None:
+        """Say more than the summary, with examples."""
+        self.description = f"{self.description}\n\n{text}"
+        if examples:
+            self.epilog = "examples:\n" + "\n".join(f"  {example}" for example in examples)
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}; see {self.prog} --help")
+
+    def parse_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: None = None
+    ) -> argparse.Namespace:
+        options, unknown = self.parse_known_args(args, namespace)
+        if unknown:
+            known = [each for action in self._actions for each in action.option_strings]
+            raise UsageError(
+                f"{self.prog} takes no {unknown[0]}{guess(unknown[0], known)}; "
+                f"see {self.prog} --help"
+            )
+        return options
+
+
+def parser_of(command: Command) -> Parser:
+    """The parser of a command, ready to be used."""
+    parser = Parser(command)
+    command.set_up(parser)
+    taken = {each for action in parser._actions for each in action.option_strings}
+    common = parser.add_argument_group("common options")
+    if "--store" not in taken:
+        common.add_argument(
+            "--store",
+            metavar="URL",
+            help="the store (default: HOLDFAST_URL, else the nearest .holdfast/ upwards)",
+        )
+    if "--json" not in taken:
+        common.add_argument("--json", action="store_true", help="answer in JSON")
+    common.add_argument(
+        "--color",
+        choices=("auto", "always", "never"),
+        default="auto",
+        help="colours: on a terminal unless NO_COLOR is set (auto), always or never",
+    )
+    common.add_argument("--no-pager", action="store_true", help="do not page long output")
+    return parser
+
+
+def count(text: str) -> int:
+    """A number of things, for arguments that are one."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 0")
+    return int(text)
+
+
+def add_session(parser: argparse.ArgumentParser, positional: bool = False) -> None:
+    """Let a command be told which session is meant."""
+    meant = "the session: its name, AGENT/NAME or the beginning of it (default: the newest)"
+    if positional:
+        parser.add_argument("session", nargs="?", metavar="SESSION", help=meant)
+    else:
+        parser.add_argument("--session", metavar="SESSION", help=meant)
+
+
+def add_checkpoint(
+    parser: argparse.ArgumentParser, name: str = "checkpoint", nargs: str | None = "?", **more: Any
+) -> None:
+    """Let a command be told which checkpoint is meant."""
+    more.setdefault(
+        "help",
+        "a checkpoint: part of its id, its step name, @ (the head), @- or @~2 (before it), "
+        "SESSION@",
+    )
+    parser.add_argument(name, nargs=nargs, metavar="ID", **more)
+
+
+def split(arguments: Sequence[str]) -> tuple[str | None, list[str]]:
+    """The name of the command, and everything else in its order."""
+    rest = list(arguments)
+    index = 0
+    while index < len(rest):
+        word = rest[index]
+        if not word.startswith("-") or word == "-":
+            return rest.pop(index), rest
+        index += 2 if word in WITH_VALUE else 1
+    return None, rest
+
+
+def guess(word: str, known: Iterable[str]) -> str:
+    """A suggestion for a word that was mistyped, to be put behind a message."""
+    close = close_to(word, known)
+    return f"; did you mean {' or '.join(close)}?" if close else ""
+
+
+def close_to(word: str, known: Iterable[str]) -> list[str]:
+    """The known words that are most like a word that was mistyped."""
+    import difflib
+
+    return difflib.get_close_matches(word, sorted(known), 2, 0.6)
+
+
+def command_of(name: str) -> Command:
+    """The command of that name; else an error with a suggestion."""
+    if name in COMMANDS:
+        return COMMANDS[name]
+    shown = [each.name for each in COMMANDS.values() if each.group != HIDDEN]
+    raise UsageError(f"there is no command {name!r}{guess(name, shown)}; see holdfast --help")
+
+
+def overview() -> str:
+    """What ``holdfast --help`` prints."""
+    lines = [
+        "usage: holdfast COMMAND [OPTIONS]",
+        "",
+        "Checkpoint, rewind and fork AI agents.",
+    ]
+    for group in GROUPS:
+        lines += ["", f"{group}:"]
+        lines += [f"  {c.name:<11} {c.summary}" for c in COMMANDS.values() if c.group == group]
+    lines += [
+        "",
+        "holdfast COMMAND --help tells more about one; holdfast --version tells the version.",
+        "A checkpoint is named by part of its id, its step name, @ (the head of the newest",
+        "session), @- or @~2 (its ancestors), or SESSION@. Every command takes --json.",
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,292 @@
+"""The shapes of what ``--json`` prints, as JSON Schemas; they are published with the pages.
+
+A field may be added to a shape; none is removed or gets another meaning. Values of a state are in
+the typed form of ``holdfast.core.text``: plain JSON, and ``{"$type": …, "value": …}`` for the rest.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+Schema = dict[str, Any]
+
+TEXT: Schema = {"type": "string"}
+WHOLE: Schema = {"type": "integer"}
+NUMBER: Schema = {"type": "number"}
+TRUTH: Schema = {"type": "boolean"}
+TIME: Schema = {"type": "string", "format": "date-time"}
+TYPED: Schema = {"description": "a value in the typed form"}
+
+
+def _maybe(schema: Schema) -> Schema:
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+def _list(schema: Schema) -> Schema:
+    return {"type": "array", "items": schema}
+
+
+def _map(schema: Schema) -> Schema:
+    return {"type": "object", "additionalProperties": schema}
+
+
+def _record(**fields: Schema) -> Schema:
+    names = {name.removesuffix("_"): schema for name, schema in fields.items()}
+    return {"type": "object", "properties": names, "required": list(names)}
+
+
+def _one_of(*schemas: Schema) -> Schema:
+    return {"anyOf": list(schemas)}
+
+
+_CHECKPOINT_FIELDS: dict[str, Schema] = {
+    "checkpoint_id": TEXT,
+    "agent_id": TEXT,
+    "session_id": TEXT,
+    "parent_id": _maybe(TEXT),
+    "framework": TEXT,
+    "schema_version": TEXT,
+    "step_index": WHOLE,
+    "step_name": _maybe(TEXT),
+    "metadata": _map(TYPED),
+    "created_at": TIME,
+    "ttl_seconds": _maybe(NUMBER),
+    "handoff_target": _maybe(TEXT),
+    "handoff_schema": _maybe(TEXT),
+    "checksum": TEXT,
+    "content_id": TEXT,
+    "size": WHOLE,
+}
+CHECKPOINT = _record(**_CHECKPOINT_FIELDS)
+PROGRESS = _maybe(_record(done=WHOLE, total=WHOLE))
+MARKER: Schema = {"enum": ["head", "failed", "rolled back", "handed off"]}
+TASK: Schema = {
+    **_record(id=TEXT, name=TEXT, status=TEXT),
+    "additionalProperties": TYPED,
+}
+EFFECT: Schema = {
+    **_record(id=TEXT, index=WHOLE, tool=TEXT, kind=TEXT, status=TEXT),
+    "additionalProperties": TYPED,
+}
+MESSAGE = _record(role=TEXT, text=TEXT, calls=_list(_record(name=TEXT, arguments=TEXT)))
+_CHANGES: dict[str, Schema] = {
+    "added": _map(TYPED),
+    "removed": _map(TYPED),
+    "changed": _map(_record(old=TYPED, new=TYPED)),
+    "moved": _map(TEXT),
+}
+FILES = _record(
+    added=_list(TEXT),
+    removed=_list(TEXT),
+    modified=_list(TEXT),
+    renamed=_list(_list(TEXT)),
+    mode=_list(TEXT),
+    touched=_list(TEXT),
+    text=_maybe(TEXT),
+)
+QUESTION = _record(
+    id=TEXT,
+    agent_id=TEXT,
+    session_id=TEXT,
+    tool=TEXT,
+    kind=TEXT,
+    args=_list(TYPED),
+    kwargs=_map(TYPED),
+    asked_at=TIME,
+    expires_at=_maybe(TIME),
+)
+OFFER = _record(
+    checkpoint_id=TEXT,
+    from_agent=TEXT,
+    from_session=TEXT,
+    to_agent=TEXT,
+    contract=_maybe(TEXT),
+    schema=_maybe({"type": "object"}),
+    offered_at=TIME,
+    expires_at=_maybe(TIME),
+    attempts=WHOLE,
+    worker=_maybe(TEXT),
+    claimed_until=_maybe(TIME),
+    session_id=_maybe(TEXT),
+    outcome=_maybe(TEXT),
+    reason=_maybe(TEXT),
+    open=TRUTH,
+)
+_WENT_BACK = _record(
+    agent_id=TEXT,
+    session_id=TEXT,
+    from_=TEXT,
+    target=TEXT,
+    checkpoint_id=_maybe(TEXT),
+    dry_run=TRUTH,
+    changes=WHOLE,
+    files=_maybe(_record(written=_list(TEXT), removed=_list(TEXT))),
+    undone=_list(TEXT),
+    remaining=_list(TEXT),
+    problems=_map(TEXT),
+)
+_DECIDED = _record(call=QUESTION, allowed=TRUTH, reason=_maybe(TEXT))
+
+_ERROR = _record(code=WHOLE, kind=TEXT, message=TEXT)
+_ERROR["properties"]["suggestions"] = _list(TEXT)
+
+SHAPES: dict[str, Schema] = {
+    "init": _record(url=TEXT, created=TRUTH, checkpoints=WHOLE),
+    "status": _record(
+        url=TEXT,
+        source=TEXT,
+        checkpoints=WHOLE,
+        sessions=WHOLE,
+        stored_bytes=WHOLE,
+        head=_maybe(CHECKPOINT),
+        pending=WHOLE,
+        offers=_map(WHOLE),
+    ),
+    "demo": _record(said=_list(TEXT)),
+    "doctor": _record(
+        ok=TRUTH,
+        checks=_list(
+            _record(name=TEXT, verdict={"enum": ["ok", "warning", "failed"]}, detail=TEXT)
+        ),
+    ),
+    "sessions": _record(
+        sessions=_list(
+            _record(
+                agent_id=TEXT,
+                session_id=TEXT,
+                checkpoints=WHOLE,
+                head=CHECKPOINT,
+                progress=PROGRESS,
+            )
+        )
+    ),
+    "log": _record(
+        checkpoints=_list(_record(**_CHECKPOINT_FIELDS, markers=_list(MARKER), progress=PROGRESS))
+    ),
+    "show": _one_of(
+        _record(
+            checkpoint=CHECKPOINT,
+            progress=PROGRESS,
+            state=TYPED,
+            context=TYPED,
+            tasks=_list(TASK),
+            effects=_list(EFFECT),
+            workspace=_maybe(
+                _record(
+                    tree_id=TEXT, files=WHOLE, bytes=WHOLE, workspace=TEXT, message=_maybe(TEXT)
+                )
+            ),
+            messages=_list(MESSAGE),
+        ),
+        _record(checkpoint_id=TEXT, path=TEXT, value=TYPED),
+        _record(checkpoint_id=TEXT, messages=_list(MESSAGE)),
+    ),
+    "diff": _record(from_=TEXT, to=_maybe(TEXT), **_CHANGES, files=_maybe(FILES)),
+    "replay": _record(
+        session_id=TEXT,
+        steps=_list(
+            _record(
+                checkpoint=CHECKPOINT,
+                calls=_list(EFFECT),
+                changes=_maybe(_record(**_CHANGES)),
+                tree_id=_maybe(TEXT),
+                unfinished=TRUTH,
+            )
+        ),
+    ),
+    "bisect": _record(
+        session_id=TEXT,
+        first_bad=_maybe(CHECKPOINT),
+        suspects=_list(TEXT),
+        tested=_list(_record(checkpoint_id=TEXT, verdict={"enum": ["good", "bad", "skip"]})),
+    ),
+    "watch": {
+        "description": "one object on each line",
+        **_one_of(
+            _record(
+                kind={"const": "checkpoint"},
+                new=TRUTH,
+                checkpoint=_record(**_CHECKPOINT_FIELDS, progress=PROGRESS),
+            ),
+            _record(kind={"const": "approval"}, id=TEXT, session_id=TEXT, call=TEXT),
+        ),
+    },
+    "rollback": _WENT_BACK,
+    "undo": _WENT_BACK,
+    "fork": _record(
+        checkpoint_id=TEXT,
+        agent_id=TEXT,
+        session_id=TEXT,
+        parent_id=TEXT,
+        directory=_maybe(TEXT),
+    ),
+    "snapshot": _record(
+        checkpoint_id=TEXT,
+        session_id=TEXT,
+        tree_id=TEXT,
+        files=WHOLE,
+        bytes=WHOLE,
+        new_bytes=WHOLE,
+        skipped=_list(_record(path=TEXT, reason=TEXT)),
+    ),
+    "restore": _record(
+        directory=TEXT,
+        tree_id=TEXT,
+        dry_run=TRUTH,
+        undo_tree=_maybe(TEXT),
+        written=_maybe(_list(TEXT)),
+        removed=_list(TEXT),
+        touched=_list(TEXT),
+    ),
+    "tasks": _record(checkpoint_id=TEXT, progress=PROGRESS, tasks=_list(TASK)),
+    "effects": _record(session_id=TEXT, effects=_list(EFFECT)),
+    "pending": _record(pending=_list(QUESTION)),
+    "approve": _DECIDED,
+    "deny": _DECIDED,
+    "handoff": _record(offer=OFFER),
+    "inbox": _record(agent_id=TEXT, offers=_list(OFFER)),
+    "stats": _record(
+        store=TEXT,
+        checkpoints=WHOLE,
+        sessions=WHOLE,
+        chunks=WHOLE,
+        logical_bytes=WHOLE,
+        stored_bytes=WHOLE,
+        sharing=NUMBER,
+    ),
+    "verify": _record(
+        ok=TRUTH, checkpoints=WHOLE, damaged=_list(_record(checkpoint_id=TEXT, reason=TEXT))
+    ),
+    "prune": _record(dry_run=TRUTH, kept=WHOLE, removed=_list(CHECKPOINT)),
+    "gc": _record(dry_run=TRUTH, chunks=WHOLE, bytes=WHOLE),
+    "export": _record(path=TEXT, checkpoints=WHOLE, chunks=WHOLE, notes=WHOLE, bytes=WHOLE),
+    "import": _one_of(
+        _record(checkpoints=WHOLE, skipped=WHOLE, notes=WHOLE),
+        _record(threads=WHOLE, checkpoints=WHOLE, skipped=WHOLE, writes=WHOLE),
+    ),
+    "migrate": _record(store=TEXT, from_=_maybe(WHOLE), to=WHOLE, migrated=TRUTH),
+    "hook": _one_of(
+        _record(
+            action={"const": "record"},
+            checkpoint_id=TEXT,
+            session_id=TEXT,
+            step_name=TEXT,
+            files=WHOLE,
+            tree_id=TEXT,
+        ),
+        _record(action={"enum": ["install", "uninstall"]}, path=TEXT, changed=TRUTH),
+    ),
+    "completion": _record(shell=TEXT, script=TEXT),
+    "error": _record(error=_ERROR),
+}
+"""By the name of the command; ``error`` is what any of them prints to standard error instead."""
+
+
+def document(name: str) -> Schema:
+    """The schema of a shape, as a document of its own."""
+    title = "what goes wrong" if name == "error" else f"holdfast {name} --json"
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": title,
+        **SHAPES[name],
+    }

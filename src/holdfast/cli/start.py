@@ -1,0 +1,105 @@
+"""``holdfast init`` and ``holdfast status``."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.cli.exits import OK
+from holdfast.cli.opening import Place, in_folder, make_folder, open_place, place_of
+from holdfast.cli.parsing import Parser
+from holdfast.cli.shown import checkpoint_json, step_of
+from holdfast.cli.terminal import Terminal
+from holdfast.cli.words import age, clean, many, size
+from holdfast.stores.base import Query
+
+if TYPE_CHECKING:
+    from holdfast.client import SyncClient
+
+
+def init(parser: Parser) -> None:
+    """Set up the command."""
+    parser.explain(
+        "Makes .holdfast/ in this directory (git is told to ignore it), or the store of --store.\n"
+        "A store that is there already is left as it is.",
+        "holdfast init",
+        "holdfast init ~/projects/site",
+        "holdfast init --store postgresql://localhost/agents",
+    )
+    parser.add_argument(
+        "directory", nargs="?", type=Path, metavar="DIR", help="where (default: here)"
+    )
+    parser.set_defaults(run=_init)
+
+
+def _init(options: Namespace, terminal: Terminal) -> int:
+    place = place_of(options) if options.store else in_folder(options.directory or Path.cwd())
+    made = place.path is None or not place.path.exists()
+    if place.folder is not None:
+        make_folder(place.folder)
+    with open_place(place, create=True) as client:
+        name = client.store.name
+        number = client.stats().checkpoints
+    if terminal.json:
+        terminal.emit({"url": place.shown, "created": made, "checkpoints": number})
+    elif made:
+        terminal.line(f"made {name}")
+    else:
+        terminal.line(f"{name} is there already, with {many(number, 'checkpoint')}")
+    return OK
+
+
+def status(parser: Parser) -> None:
+    """Set up the command."""
+    parser.explain("", "holdfast status")
+    parser.set_defaults(run=_status)
+
+
+def _status(options: Namespace, terminal: Terminal) -> int:
+    place = place_of(options)
+    with open_place(place) as client:
+        stats = client.stats()
+        sessions = client.sessions()
+        pending = client.pending()
+        offers = _open_offers(client)
+        name = client.store.name
+    if terminal.json:
+        terminal.emit(
+            {
+                "url": place.shown,
+                "source": place.source,
+                "checkpoints": stats.checkpoints,
+                "sessions": stats.sessions,
+                "stored_bytes": stats.stored_bytes,
+                "head": checkpoint_json(sessions[0].head) if sessions else None,
+                "pending": len(pending),
+                "offers": offers,
+            }
+        )
+        return OK
+    terminal.line(f"store     {clean(name)} ({_how(place)})")
+    terminal.line(
+        f"holds     {many(stats.checkpoints, 'checkpoint')} of "
+        f"{many(stats.sessions, 'session')}, {size(stats.stored_bytes)}"
+    )
+    if sessions:
+        head = sessions[0].head
+        step = step_of(head)
+        terminal.line(f"newest    {clean(head.session_id)}: {step}, {age(head.created_at)}")
+    if pending:
+        terminal.line(f"waiting   {many(len(pending), 'call')} for approval: holdfast pending")
+    for agent, number in offers.items():
+        terminal.line(f"offered   {number} to {clean(agent)}: holdfast inbox {clean(agent)}")
+    return OK
+
+
+def _open_offers(client: SyncClient) -> dict[str, int]:
+    """How many offers wait, by the agent they were made to."""
+    targets = {i.handoff_target for i in client.store.query(Query()) if i.handoff_target}
+    counted = {agent: len(client.inbox(agent)) for agent in sorted(targets)}
+    return {agent: number for agent, number in counted.items() if number}
+
+
+def _how(place: Place) -> str:
+    return f"from {place.source}" if place.folder is None else "the nearest upwards"

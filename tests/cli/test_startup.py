@@ -1,0 +1,52 @@
+"""The command starts quickly: it imports what it needs and nothing else."""
+
+import subprocess
+import sys
+
+from tests.cli.kit import Holdfast, environment
+
+HEAVY = {
+    *("asyncio", "langgraph", "langchain_core", "numpy", "pandas", "pydantic", "redis", "psycopg"),
+    *("mcp", "jsonschema", "concurrent", "multiprocessing", "http", "email"),
+}
+AT_MOST = 170
+
+
+def imported(holdfast: Holdfast, *arguments: str) -> set[str]:
+    """The modules that a command imports, beyond those of bare Python."""
+    script = (
+        "import sys; bare = set(sys.modules); from holdfast.cli import main; "
+        f"main({list(arguments)!r}); print('imported', *sys.modules.keys() - bare)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=holdfast.directory,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return set(done.stdout.splitlines()[-1].split()[1:])
+
+
+def test_the_version_is_told_without_importing_anything(holdfast: Holdfast) -> None:
+    modules = imported(holdfast, "--version")
+
+    assert "argparse" not in modules
+    assert not [name for name in modules if name.startswith("holdfast.core")]
+    assert len(modules) <= 45
+
+
+def test_log_imports_no_framework_and_few_modules(project: Holdfast) -> None:
+    modules = imported(project, "log", "fix-42")
+
+    assert not modules & HEAVY
+    for part in ("client", "verbs", "session", "workspace", "adapters"):
+        assert not {name for name in modules if name.startswith(f"holdfast.{part}")}
+    assert len(modules) <= AT_MOST
+
+
+def test_a_command_imports_no_other_command(project: Holdfast) -> None:
+    modules = imported(project, "log", "fix-42")
+
+    assert not modules & {f"holdfast.cli.{name}" for name in ("show", "hook", "doctor", "shapes")}

@@ -1,0 +1,126 @@
+"""How output behaves on a real terminal, and on a pipe."""
+
+import re
+
+from tests.cli.kit import Holdfast
+
+
+def test_colours_are_for_terminals(project: Holdfast) -> None:
+    assert "\x1b[" in project.on_terminal("log", "fix-42").out
+    assert "\x1b[" not in project.ok("log", "fix-42")
+
+
+def test_no_color_and_the_option_turn_colours_off_and_on(project: Holdfast) -> None:
+    assert "\x1b[" not in project.on_terminal("log", "fix-42", NO_COLOR="1").out
+    assert "\x1b[" not in project.on_terminal("log", "fix-42", TERM="dumb").out
+    assert "\x1b[" not in project.on_terminal("log", "fix-42", "--color", "never").out
+    assert "\x1b[" in project.ok("log", "fix-42", "--color", "always", NO_COLOR="1")
+
+
+def test_lines_fit_the_terminal_and_are_whole_on_a_pipe(project: Holdfast) -> None:
+    narrow = project.on_terminal("log", "fix-42", "-n", "9", columns=60, NO_COLOR="1").out
+
+    assert "rolled back …" in narrow
+    assert max(map(len, narrow.splitlines())) <= 60
+    assert "rolled back to read: completed" in project.ok("log", "fix-42")
+
+
+def test_long_output_is_paged_on_a_terminal(project: Holdfast) -> None:
+    paged = project.on_terminal("log", "fix-42", lines=5, PAGER="sed s/^/paged:/", NO_COLOR="1")
+
+    assert paged.code == 0
+    assert paged.out.startswith("paged:")
+
+
+def test_short_output_is_not_paged(project: Holdfast) -> None:
+    shown = project.on_terminal("log", "fix-42", lines=50, PAGER="sed s/^/paged:/", NO_COLOR="1")
+
+    assert "paged:" not in shown.out
+
+
+def test_paging_can_be_turned_off(project: Holdfast) -> None:
+    pager = "sed s/^/paged:/"
+    for arguments, first, second in (
+        (["--no-pager"], pager, pager),
+        (["--json"], pager, pager),
+        ([], "cat", pager),
+        ([], "no-such-pager", pager),
+        ([], "", pager),
+    ):
+        shown = project.on_terminal(
+            "log", "fix-42", *arguments, lines=5, HOLDFAST_PAGER=first, PAGER=second
+        )
+        assert "paged:" not in shown.out
+        assert "fix" in shown.out
+
+
+def test_a_pager_that_is_left_early_is_no_error(project: Holdfast) -> None:
+    done = project.on_terminal("show", "fix-42@", lines=5, PAGER="head -n 1", NO_COLOR="1")
+
+    assert done.code == 0
+    assert done.out.count("\n") == 1
+
+
+def test_a_destructive_command_shows_what_it_would_do_and_asks(project: Holdfast) -> None:
+    refused = project.on_terminal("prune", "--last", "2", answer="n", NO_COLOR="1")
+    kept = project.json("stats")["checkpoints"]
+    agreed = project.on_terminal("prune", "--last", "2", answer="y", NO_COLOR="1")
+
+    assert refused.code == 5
+    assert "remove  " in refused.out
+    assert re.search(r"Remove \d+ checkpoints\? \[y/N\]", refused.out)
+    assert "nothing was changed" in refused.out
+    assert agreed.code == 0
+    assert project.json("stats")["checkpoints"] < kept
+
+
+def test_without_a_terminal_a_destructive_command_needs_yes(project: Holdfast) -> None:
+    refused = project("prune", "--last", "2", given="y\n")
+    kept = project.json("stats")["checkpoints"]
+
+    assert refused.code == 5
+    assert "remove  " in refused.out
+    assert "pass --yes" in refused.err
+    assert kept == 15
+    assert project("prune", "--last", "2", "--yes").code == 0
+
+
+def test_progress_is_shown_on_a_terminal_only_and_after_a_moment() -> None:
+    import io
+    from contextlib import redirect_stderr
+
+    from holdfast.cli import progress
+
+    shown = io.StringIO()
+    with redirect_stderr(shown):
+        bar = progress.Progress("verifying")
+        bar(1, 4)
+        bar._started -= 1
+        bar(2, 4)
+        bar(4, 4)
+
+    assert shown.getvalue().startswith("\r\x1b[Kverifying [############............] 2/4")
+    assert shown.getvalue().endswith("\r\x1b[K")
+
+
+def test_an_interrupt_ends_quietly(project: Holdfast) -> None:
+    import signal
+    import subprocess
+    import sys
+
+    from tests.cli.kit import environment
+
+    with subprocess.Popen(
+        [sys.executable, "-m", "holdfast", "watch"],
+        cwd=project.directory,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=50)
+
+    assert (process.returncode, err) == (130, "holdfast: interrupted\n")
