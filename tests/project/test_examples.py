@@ -16,6 +16,8 @@ SHOWN = {
     "langgraph/fan_out.py": "runs: ['a', 'b', 'c', 'c']",
     "langgraph/subgraphs.py": "booked the Anchor",
     "langgraph/time_travel.py": "A joke about otters.",
+    "run/coding_agent.py": "issue tracker: fixed after 2 tries",
+    "run/explore.py": "adopted sample: a mean of 3.75 stars",
 }
 
 

@@ -8,8 +8,16 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
-from holdfast.errors import ApprovalDenied, InvalidArgumentError, RunError
-from holdfast.session.effects import KINDS, Effect, digest_of
+from holdfast.errors import (
+    ApprovalDenied,
+    DivergenceError,
+    InvalidArgumentError,
+    RunError,
+    SessionLostError,
+    UnknownEffectError,
+)
+from holdfast.model import checked_name
+from holdfast.session.effects import KINDS, Effect, copied
 from holdfast.stores.base import NoteExists
 from holdfast.verbs import events, notes, plan
 from holdfast.verbs.engine import Engine
@@ -18,6 +26,7 @@ from holdfast.verbs.plan import Plan
 ASKED = "/approvals"
 """Where all questions are noted, each under the id of its effect."""
 _PATIENCE = 5.0
+_SHORTEST = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +39,15 @@ class Decision:
     kwargs: dict[str, Any] | None = None
     by: str | None = None
 
+
+class StillWaiting(RunError):
+    """Nobody has decided of a call yet: run the program again later."""
+
+
+NOT_A_FAILURE = (
+    *(ApprovalDenied, DivergenceError, SessionLostError, StillWaiting, UnknownEffectError),
+)
+"""Errors after which a program is gone on with where it was, as after a crash."""
 
 Decider = Callable[[Effect], Any] | Literal["prompt", "wait"]
 When = Collection[str] | Callable[[Effect], bool] | str
@@ -85,6 +103,7 @@ def ask(
     session: tuple[str, str],
     effect: Effect,
     meanwhile: Callable[[], Plan[None]],
+    wrap: Callable[[Callable[..., Any]], Callable[..., Any]],
 ) -> Plan[Effect]:
     """The call as it was allowed; ApprovalDenied if it was not."""
     if not approval.concerns(effect):
@@ -96,16 +115,16 @@ def ask(
         elif approval.decider == "prompt":
             decision = yield from plan.do(lambda: _prompt(effect))
         else:
-            answer = yield from plan.call(approval.decider, effect)
-            decision = _as_decision(answer)
-        yield from _note_decision(engine, effect.id, decision)
+            decision = _as_decision((yield from plan.call(wrap(approval.decider), effect)))
+        if not (yield from _note_decision(engine, effect.id, decision)):
+            decision = (yield from _decided(engine, effect.id)) or decision
     if not decision.allowed:
         raise ApprovalDenied(effect.tool, decision.reason)
     if decision.args is None and decision.kwargs is None:
         return effect
     args = effect.args if decision.args is None else tuple(decision.args)
     kwargs = effect.kwargs if decision.kwargs is None else dict(decision.kwargs)
-    return replace(effect, args=args, kwargs=kwargs, reason="edited when it was approved")
+    return replace(effect, args=args, kwargs=kwargs, edited=True)
 
 
 def _wait(
@@ -140,7 +159,7 @@ def _wait(
         if expires is not None and datetime.now(UTC) >= expires:
             return Decision(False, "nobody decided in time")
         if approval.timeout is not None and waited >= approval.timeout:
-            raise RunError(
+            raise StillWaiting(
                 f"{effect} still waits for approval: decide with client.approve({effect.id!r}) or "
                 "client.deny(...), and run again"
             )
@@ -163,8 +182,8 @@ def _decided(engine: Engine, effect_id: str) -> Plan[Decision | None]:
     return None
 
 
-def _note_decision(engine: Engine, effect_id: str, decision: Decision) -> Plan[None]:
-    """Keep a decision; the first one counts."""
+def _note_decision(engine: Engine, effect_id: str, decision: Decision) -> Plan[bool]:
+    """Keep a decision; False if there was one already, which counts."""
     written = notes.Written()
     value = {name: getattr(decision, name) for name in decision.__dataclass_fields__}
     written.add(engine, f"/approval/{effect_id}", "decision", value)
@@ -172,22 +191,25 @@ def _note_decision(engine: Engine, effect_id: str, decision: Decision) -> Plan[N
     try:
         yield from written.write()
     except NoteExists:
-        return
+        return False
+    return True
 
 
 def decide(engine: Engine, effect_id: str, decision: Decision) -> Plan[Question]:
     """Decide of a call that waits, by its id or the beginning of it."""
     asked = yield from question(engine, effect_id)
-    if (yield from _decided(engine, asked.effect_id)) is not None:
+    if asked.expires_at is not None and datetime.now(UTC) >= asked.expires_at:
+        raise RunError(f"the time to decide of {asked} was over at {asked.expires_at:%H:%M:%S} UTC")
+    copied(asked.tool, decision.args or (), decision.kwargs or {})
+    if not (yield from _note_decision(engine, asked.effect_id, decision)):
         raise RunError(f"{asked} was decided of already")
-    if decision.args is not None or decision.kwargs is not None:
-        digest_of(asked.tool, decision.args or asked.args, decision.kwargs or asked.kwargs)
-    yield from _note_decision(engine, asked.effect_id, decision)
     return asked
 
 
 def question(engine: Engine, effect_id: str) -> Plan[Question]:
     """The question about a call, by the id of the call or the beginning of it."""
+    if len(checked_name("effect_id", effect_id)) < _SHORTEST:
+        raise RunError(f"give at least {_SHORTEST} characters of the id, not {effect_id!r}")
     found = [q for q in (yield from _questions(engine)) if q.effect_id.startswith(effect_id)]
     if len(found) != 1:
         what = "no call waits" if not found else "several calls wait"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
@@ -11,22 +12,23 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from holdfast.errors import RunError, SessionLostError
+from holdfast.errors import HoldfastError, InvalidArgumentError, RunError, StoreClosedError
 from holdfast.model import CheckpointInfo
+from holdfast.session import calls
 from holdfast.session import rollback as back
 from holdfast.session.branch import adopted, forked, workspace_of
+from holdfast.session.core import Core, Options
 from holdfast.session.effects import Effect, Kind
-from holdfast.session.faces import RunFace, TaskFace
+from holdfast.session.faces import RunFace, TaskFace, each_remaining
 from holdfast.session.files import Files
 from holdfast.session.journal import ENDED, RETRY
+from holdfast.session.log import passed
 from holdfast.session.rollback import RolledBack
-from holdfast.session.tasks import each_remaining
 from holdfast.verbs import plan as plans
 from holdfast.verbs.read import find
 
 if TYPE_CHECKING:
     from holdfast.client import Client
-    from holdfast.session.core import Options
 
 
 class AsyncRun(RunFace):
@@ -48,12 +50,18 @@ class AsyncRun(RunFace):
         return self
 
     async def _open(self) -> None:
-        await self._client._run(self._core.open())
+        self._core = Core(self._core.engine, self._core.options, self._core.files)
+        self._core.wrap = off_the_loop
+        try:
+            await self._client._run(self._core.open())
+            if self._core.pending_rollback is not None:
+                intent = self._core.pending_rollback
+                await self._client._run(back.carry_out(self._core, intent))
+        except BaseException:
+            await self._client._run(self._core.release())
+            raise
         self._is_open = True
         self._beat = asyncio.create_task(self._keep_alive())
-
-        if self._core.pending_rollback is not None:
-            await self._client._run(back.carry_out(self._core, self._core.pending_rollback))
 
     async def __aexit__(
         self,
@@ -71,21 +79,32 @@ class AsyncRun(RunFace):
         if not self._is_open:
             return
         self._is_open = False
-        for fork in self._forks:
-            await fork._close(None)
+        cut_off = None if isinstance(error, Exception) else error
+        async with contextlib.AsyncExitStack() as last_first:
+            last_first.push_async_callback(self._end, error)
+            for fork in self._forks:
+                last_first.push_async_callback(fork._close, cut_off)
+
+    async def _end(self, error: BaseException | None) -> None:
         if self._beat is not None:
             self._beat.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._beat
-
-        await self._client._run(self._core.close(error))
+        try:
+            await self._client._run(self._core.finish(error))
+        finally:
+            await self._client._run(self._core.release())
 
     async def _keep_alive(self) -> None:
         """Hold on to the session while it is worked on, however long a call takes."""
         while True:
             await asyncio.sleep(self._core.options.lease_seconds / 4)
-            with contextlib.suppress(SessionLostError):  # the next write says so
+            try:
                 await self._client._run(self._core.keep_lease())
+            except StoreClosedError:
+                return
+            except HoldfastError:  # the next write says so, if it is still so
+                continue
 
     @property
     def tasks(self) -> AsyncTasks:
@@ -93,8 +112,15 @@ class AsyncRun(RunFace):
         return AsyncTasks(self, None)
 
     async def checkpoint(self, name: str | None = None, **tags: Any) -> str:
-        """Keep state, tasks, calls and files as the next checkpoint; returns its id."""
-        return await self._client._run(self._core.checkpoint(name, **tags))
+        """Keep state, tasks, calls and files as the next checkpoint; returns its id.
+
+        A resumed program goes on from here: it does not make again what was called before in the
+        same task (or, outside of tasks, in the session), so the state has to say how far it came.
+        """
+        block = self._core.block
+        return await self._client._run(
+            self._core.checkpoint(name, block=block, marks=[passed(block[0])], tags=tags)
+        )
 
     async def call(
         self,
@@ -115,7 +141,7 @@ class AsyncRun(RunFace):
         undone and was made on a way that was rolled back is not made again, unless ``again``.
         """
         return await self._client._run(
-            self._core.call(function, args, kwargs, effect, compensate, key, again)
+            calls.call(self._core, function, args, kwargs, effect, compensate, key, again)
         )
 
     def tool(
@@ -159,9 +185,12 @@ class AsyncRun(RunFace):
             back.rollback(self._core, to, steps, scope, accept_irreversible)
         )
 
-    async def undo(self) -> str:
-        """Go back to where the last rollback was begun; returns the checkpoint there is now."""
-        return await self._client._run(back.undo(self._core))
+    async def undo(self, *, accept_irreversible: bool = False) -> RolledBack:
+        """Go to where the last rollback was begun; undone once more, back again.
+
+        What was called since is undone as by a rollback; what that one compensated stays undone.
+        """
+        return await self._client._run(back.undo(self._core, accept_irreversible))
 
     async def fork(
         self,
@@ -174,8 +203,10 @@ class AsyncRun(RunFace):
 
         Copies of the workspace are made beside it, or at ``paths``. They are closed with this run.
         """
+        if paths is not None and len(paths) != (n if names is None else len(names)):
+            raise InvalidArgumentError("give a path for each fork")
         sessions = await self._client._run(forked(self._core, n, names))
-        runs = []
+        runs: list[AsyncRun] = []
         for number, session_id in enumerate(sessions):
             files = None
             if self._core.files is not None:
@@ -183,8 +214,8 @@ class AsyncRun(RunFace):
             options = replace(self._core.options, session_id=session_id)
             run = AsyncRun(self._client, options, files)
             await run._open()
+            self._forks.append(run)
             runs.append(run)
-        self._forks += runs
         return runs
 
     async def _fork_files(self, session_id: str, path: str | Path | None) -> Files:
@@ -229,19 +260,19 @@ class AsyncUnknownEffect:
 
     async def retry(self) -> None:
         """Have it made again, under the same idempotency key."""
-        await self._run._client._run(self._run._core.decide(self.effect, RETRY))
+        await self._run._client._run(calls.decide(self._run._core, self.effect, RETRY))
 
     async def mark_done(self, output: Any = None) -> None:
         """Say that it took place, and what it gave."""
         await self._run._client._run(
-            self._run._core.decide(self.effect, ENDED, status="done", output=output)
+            calls.decide(self._run._core, self.effect, ENDED, status="done", output=output)
         )
 
     async def mark_failed(self, error: Exception | str) -> None:
         """Say that it did not take place; the program gets the error."""
         raised = error if isinstance(error, Exception) else RunError(error)
         await self._run._client._run(
-            self._run._core.decide(self.effect, ENDED, status="failed", error=raised)
+            calls.decide(self._run._core, self.effect, ENDED, status="failed", error=raised)
         )
 
 
@@ -262,9 +293,12 @@ class AsyncTasks:
         return self
 
     def remaining(self) -> Iterator[AsyncTask]:
-        """Tasks that are not done, each when all it needs is."""
-        for record in each_remaining(self._run._core.tasks, self._parent):
-            yield AsyncTask(self._run, record)
+        """Tasks that are not done, each when all it needs is.
+
+        One that fails and has retries left is given out again; its error goes no further then.
+        """
+        for record in each_remaining(self._run._core, self._parent):
+            yield AsyncTask(self._run, record, is_retried=True)
 
     def __iter__(self) -> Iterator[AsyncTask]:
         records = self._run._core.tasks.records
@@ -297,14 +331,14 @@ class AsyncTask(TaskFace):
         kind: type[BaseException] | None,
         error: BaseException | None,
         traceback: TracebackType | None,
-    ) -> None:
-        await self._run._client._run(self._run._core.end_task(self._record, error))
+    ) -> bool:
+        again = await self._run._client._run(self._run._core.end_task(self._record, error))
         self._show_progress()
+        return again and self._is_retried
 
     async def skip(self, reason: str) -> None:
         """Leave it out, and say why."""
-        self._run._core.tasks.end(self._record, "skipped", reason)
-        await self._run._client._run(self._run._core.checkpoint(f"{self.id}: skipped"))
+        await self._run._client._run(self._run._core.skip_task(self._record, reason))
 
     def plan(self, *tasks: str | Mapping[str, Any]) -> AsyncTasks:
         """Divide it into parts."""
@@ -314,3 +348,18 @@ class AsyncTask(TaskFace):
     def tasks(self) -> AsyncTasks:
         """Its parts."""
         return AsyncTasks(self._run, self.id)
+
+
+def off_the_loop(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that blocks nobody: if it is not async, it runs in a thread.
+
+    Not in one of the client's, which are few and needed to hold on to the session meanwhile.
+    """
+    if inspect.iscoroutinefunction(function):
+        return function
+
+    async def called(*args: Any, **kwargs: Any) -> Any:
+        answer = await asyncio.to_thread(function, *args, **kwargs)
+        return await answer if inspect.isawaitable(answer) else answer
+
+    return called

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from holdfast.errors import InvalidArgumentError, RunError
-from holdfast.session.core import Core
+from holdfast.session.core import SESSION, Core
+from holdfast.session.log import Entry, Log, turned
 from holdfast.stores.base import Query
 from holdfast.stores.crashpoints import reach
 from holdfast.verbs import plan, save
@@ -20,7 +22,9 @@ def forked(core: Core, count: int, names: Sequence[str] | None) -> Plan[list[str
         if isinstance(count, bool) or not isinstance(count, int) or count < 1:
             raise InvalidArgumentError(f"fork takes a number from 1, not {count!r}")
         names = [str(number) for number in range(1, count + 1)]
-    here = yield from core.checkpoint("fork")
+    if isinstance(names, str) or not all(isinstance(name, str) and name for name in names):
+        raise InvalidArgumentError(f"names are a list of names, not {names!r}")
+    here = yield from core.checkpoint("fork", block=core.block)
     sessions = []
     for name in names:
         session_id = yield from _free(core, f"{core.options.session_id}.{name}")
@@ -46,24 +50,46 @@ def adopted(core: Core, other: str) -> Plan[str]:
     info = found[0] if found else (yield from get_info(other))
     if (info.agent_id, info.session_id) == core.session:
         raise RunError("a run cannot adopt itself: use rollback to go back")
-    theirs = yield from restore(core.engine, info.checkpoint_id, True, "raise")
-    assert core.head is not None
-    yield from core.checkpoint("before adopting", parent_id=core.head.checkpoint_id)
+    theirs = yield from restore(core.engine, info.checkpoint_id, True, core.options.on_unknown)
+    yield from core.checkpoint("before adopting", block=core.block)
     reach("run:adopting")
-    core._take(theirs)
+    own, tasks = core.log, core.tasks
+    core.take(theirs)
+    core.log = own
+    core.log.extend(_joined(own, Log(theirs.effects)))
+    for task in core.entered:  # the program is in them, and goes on there
+        record = core.tasks.again(tasks.get(task))
+        if record.status != "in_progress":
+            core.tasks.put(record.begun())
+    core.turns += 1
+    core.log.extend([turned([SESSION, *map(core.block_of, core.entered)])])
     now: str = yield from core.checkpoint(
         f"adopted {info.session_id}",
         parent_id=info.checkpoint_id,
         workspace=theirs.workspace,
-        adopted=info.session_id,
+        tags={"adopted": info.session_id},
     )
     if core.files is not None and theirs.workspace is not None:
         yield from core.files.put_back(theirs.workspace)
     return now
 
 
+def _joined(own: Log, theirs: Log) -> list[Entry]:
+    """What another branch did, for the log of this one.
+
+    A resumed program does not make it again, so it is not of any block here.
+    """
+    joined: list[Entry] = []
+    for effect in theirs.effects:
+        known = own.get(effect.id)
+        if known is None:
+            joined.append(replace(effect, task=f"adopted:{effect.task or ''}").as_dict())
+        elif effect.compensated and not known.compensated:
+            joined.append({"undone": effect.id})
+    return joined
+
+
 def workspace_of(core: Core) -> Plan[Any]:
     """The files as the head of the run has them."""
-    assert core.head is not None
-    kept = yield from restore(core.engine, core.head.checkpoint_id, True, "raw")
+    kept = yield from restore(core.engine, core.at.checkpoint_id, True, "raw")
     return kept.workspace

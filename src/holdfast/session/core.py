@@ -1,23 +1,22 @@
-"""What a run does, as plans that both faces carry out."""
+"""Where an open run stands, as plans that both faces carry out: its head, state, tasks and log."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from holdfast.core.codec import OnUnknown
 from holdfast.errors import (
-    ApprovalDenied,
     CheckpointNotFoundError,
-    DivergenceError,
     InvalidArgumentError,
     RunError,
     SchemaMigrationError,
-    SerializationError,
     UnknownEffectError,
 )
-from holdfast.ids import new_id
 from holdfast.model import (
     Checkpoint,
     CheckpointInfo,
@@ -27,11 +26,14 @@ from holdfast.model import (
     new_info,
 )
 from holdfast.session import approval as approvals
+from holdfast.session import journal as journals
 from holdfast.session import lease as leases
-from holdfast.session.effects import Effect, Kind, describe, path_of, with_key
+from holdfast.session.effects import LASTING, Block, Effect
 from holdfast.session.files import Files
-from holdfast.session.journal import ENDED, RETRY, STARTED, Journal, key_of
+from holdfast.session.gate import Gate
+from holdfast.session.journal import TAKEN, Journal, divergence
 from holdfast.session.lease import Lease
+from holdfast.session.log import Entry, Log, passed, turned
 from holdfast.session.tasks import Plan as TaskPlan
 from holdfast.session.tasks import TaskRecord
 from holdfast.state.migrations import advanced
@@ -40,14 +42,19 @@ from holdfast.stores.crashpoints import reach
 from holdfast.verbs import notes, plan, save
 from holdfast.verbs.engine import Engine
 from holdfast.verbs.plan import Plan
-from holdfast.verbs.read import restore
+from holdfast.verbs.read import ancestors, get_info, restore
 
 NEXT = "next"
 """The note that a head has once: which checkpoint followed it."""
 ROLLBACK = "rollback"
 """The note on a checkpoint from which a rollback was begun."""
 VERSION_TAG = "program_version"
+SESSION: Block = (None, 0)
+"""The block of the session itself."""
 OnDivergence = Literal["raise", "live"]
+
+_inside: ContextVar[tuple[tuple[Core, str], ...]] = ContextVar("holdfast_tasks", default=())
+"""The tasks that the running thread or asyncio task is in, and of which run each is."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +69,8 @@ class Options:
     lease_seconds: float = leases.DEFAULT_LEASE
     takeover: bool = False
     on_divergence: OnDivergence = "raise"
+    on_unknown: OnUnknown = "raise"
+    """With "raw" a session is worked on without its classes, which stay what they are."""
     approval: approvals.Approval | None = None
     tools: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     metadata: dict[str, Any] = field(default_factory=dict)
@@ -77,21 +86,50 @@ class Core:
         self.state: Any = None
         self.context: dict[str, Any] = {}
         self.tasks = TaskPlan()
-        self.log: list[Any] = []
-        """Effects up to the head, and what became of them later: never changed, only added to."""
+        self.log = Log()
         self.journal = Journal()
         self.head: CheckpointInfo | None = None
         self.lease: Lease | None = None
-        self.task: TaskRecord | None = None
         self.resumed = False
+        self.inherited = 0
+        """How many calls were made on this way before the run was opened."""
         self.pending_rollback: dict[str, Any] | None = None
         self.functions: dict[str, Callable[..., Any]] = dict(options.tools)
-        self._lock = threading.Lock()
-        self._next_index = 0
+        """What undoes effects: by the id of the effect, or by where the function is."""
+        self.entered: list[str] = []
+        """The tasks that the program is in."""
+        self.turns = 0
+        """How often the run went on from another checkpoint."""
+        self.gate = Gate()
+        self.lock = threading.Lock()
+        self.next_index = 0
+        self.made: Counter[Any] = Counter()
+        """How often each call was made in its block, so that equal ones are told apart."""
+        self.under_way: dict[str, str] = {}
+        """Calls that are being made, each with the head at which it was begun."""
+        self.wrap: Callable[[Callable[..., Any]], Callable[..., Any]] = lambda tool: tool
+        """How the user's own functions are called."""
+        self._next_key = NEXT
+        self._unsure: tuple[CheckpointInfo, list[Entry]] | None = None
+        """A checkpoint whose writing was cut off: it may be there or not."""
+        self._version: int | str | None = options.version
 
     @property
     def session(self) -> tuple[str, str]:
         return self.options.agent_id, self.options.session_id
+
+    @property
+    def at(self) -> CheckpointInfo:
+        """The head of an open run."""
+        if self.head is None:
+            raise RunError("this run was not opened: use `with client.session(...) as run:`")
+        return self.head
+
+    def held(self) -> Lease:
+        """The lease of an open run."""
+        if self.lease is None:
+            raise RunError("this run is over: open the session again")
+        return self.lease
 
     # Opening and closing
 
@@ -101,69 +139,103 @@ class Core:
         self.lease = yield from leases.acquire(
             self.engine, *self.session, options.lease_seconds, options.takeover
         )
-        found = yield from plan.query(
-            Query(agent_id=options.agent_id, session_id=options.session_id, limit=1)
-        )
-        if found:
-            yield from self._resume(found[0])
+        head, noted = yield from self._find_head()
+        if head is not None and self.lease.is_taken_over:
+            yield from self._fence(head)
+            head, noted = yield from self._find_head()
+        if head is not None:
+            yield from self._resume(head, noted)
         else:
             self.state = {} if options.state is None else options.state
             self.context = dict(options.context)
             yield from self.checkpoint("start")
 
-    def _resume(self, head: CheckpointInfo) -> Plan[None]:
-        kept = yield from restore(self.engine, head.checkpoint_id, True, "raise")
-        self._check_version(kept)
+    def _find_head(self) -> Plan[tuple[CheckpointInfo | None, list[tuple[str, Any]]]]:
+        """The checkpoint that nothing followed, and its notes; the clock may have been set back."""
+        query = Query(agent_id=self.session[0], session_id=self.session[1], limit=1)
+        found = yield from plan.query(query)
+        head, noted = None, []
+        while found:
+            head = found[0]
+            read = yield from notes.read(
+                self.engine, [head.checkpoint_id], on_unknown=self.options.on_unknown
+            )
+            noted = [(note.key, value) for note, value in read]
+            following = [value["checkpoint"] for key, value in noted if _is_next(key)]
+            found = yield from plan.query(Query(ids=following[-1:])) if following else _nothing()
+            # One that was removed since leaves room for another.
+            self._next_key = f"{NEXT}/{len(following)}" if following else NEXT
+        return head, noted
+
+    def _fence(self, head: CheckpointInfo) -> Plan[None]:
+        """What the process that the session was taken from still notes on the head is void."""
+        number = self.held().number
+        written = notes.Written()
+        written.add(self.engine, head.checkpoint_id, f"{TAKEN}/{number}", number)
+        yield from written.write()
+
+    def _resume(self, head: CheckpointInfo, noted: list[tuple[str, Any]]) -> Plan[None]:
+        kept = yield from restore(self.engine, head.checkpoint_id, True, self.options.on_unknown)
+        self.take(kept)
         self.head, self.resumed = head, True
-        self._take(kept)
-        noted = yield from notes.read(self.engine, [head.checkpoint_id])
-        self.journal = Journal.read([(note.key, value) for note, value in noted])
-        self._next_index = 1 + max((call.index for call in self.journal.calls), default=-1)
         if self.options.context:
             self.context.update(self.options.context)
-        self.pending_rollback = next((v for n, v in noted if n.key == ROLLBACK), None)
+        self.pending_rollback = next((value for key, value in noted if key == ROLLBACK), None)
         yield from self._inherit(head)
+        calls, self.journal.retried = journals.read(noted, self.open_calls())
+        self.begin_journal(calls)
+        every = [*self.log.effects, *calls]
+        self.inherited = sum(not effect.abandoned for effect in every)
         yield from self._put_files_back(kept.workspace)
 
-    def _take(self, kept: Checkpoint) -> None:
-        """Stand where a checkpoint stands."""
-        self.state = kept.execution_state
+    def take(self, kept: Checkpoint) -> None:
+        """Stand where a checkpoint stands, brought to the version of this program."""
+        self.state = self._at_this_version(kept)
         self.context = kept.agent_context
         self.tasks = TaskPlan(kept.tasks)
-        self.log = list(kept.effects)
+        self.log = Log(kept.effects)
 
-    def _check_version(self, kept: Checkpoint) -> None:
+    def _at_this_version(self, kept: Checkpoint) -> Any:
+        """Its state; what a program without a version saved counts as of version 0."""
         wanted, saved = self.options.version, kept.metadata.get(VERSION_TAG)
         if wanted is None or saved == wanted:
-            return
-        if saved is None:
-            raise SchemaMigrationError(
-                f"session {self.options.session_id!r} was saved by a program without a version: "
-                f"resume it without one, or register_migration({self.options.agent_id!r}, 0, fn) "
-                "and save it under a version first"
-            )
+            self._version = saved
+            return kept.execution_state
         if not isinstance(kept.execution_state, dict):
-            raise SchemaMigrationError("only a state that is a dict can be migrated")
-        state = advanced(self.options.agent_id, kept.execution_state, saved, wanted)
-        kept.execution_state.clear()
-        kept.execution_state.update(state)
+            raise SchemaMigrationError(
+                f"the state of session {self.session[1]!r} was saved by version {saved!r} of the "
+                f"program, and {type(kept.execution_state).__name__} is not a dict, which could "
+                "be migrated: open it with that version"
+            )
+        return advanced(
+            self.session[0], kept.execution_state, 0 if saved is None else saved, wanted
+        )
 
     def _inherit(self, head: CheckpointInfo) -> Plan[None]:
         """At the root of a fork: what was done since on the way forked from and stays done."""
-        if head.parent_id is None or head.step_name == "start":
+        if head.parent_id is None or "adopted" in head.metadata:
             return
         for parent in (yield from plan.query(Query(ids=[head.parent_id]))):
             if (parent.agent_id, parent.session_id) == self.session:
                 return
-            query = Query(agent_id=parent.agent_id, session_id=parent.session_id, limit=1)
-            (other,) = yield from plan.query(query)
-            theirs = yield from restore(self.engine, other.checkpoint_id, True, "raw")
-            known = {entry.get("id") for entry in self.log}
-            self.log += [
-                {**entry, "abandoned": True}
-                for entry in theirs.effects
-                if entry.get("kind") == "irreversible" and entry["id"] not in known
-            ]
+            done = [call for call in self.open_calls() if call.status == "done"]
+            self.log.extend({"left": call.id} for call in done if call.kind == "irreversible")
+            self.log.extend([passed()])
+            theirs = yield from self._calls_of(parent)
+            self.log.extend(
+                replace(effect, abandoned=True).as_dict()
+                for effect in theirs
+                if effect.kind == "irreversible" and self.log.get(effect.id) is None
+            )
+
+    def _calls_of(self, info: CheckpointInfo) -> Plan[list[Effect]]:
+        """All calls of the session of a checkpoint, also those in no checkpoint yet."""
+        query = Query(agent_id=info.agent_id, session_id=info.session_id, limit=1)
+        (newest,) = yield from plan.query(query)
+        kept = yield from restore(self.engine, newest.checkpoint_id, True, "raw")
+        noted = yield from notes.read(self.engine, [newest.checkpoint_id], on_unknown="raw")
+        calls, _ = journals.read([(note.key, value) for note, value in noted])
+        return [*Log(kept.effects).effects, *calls]
 
     def _put_files_back(self, at_head: Any) -> Plan[None]:
         """The files as they were after the last call that is recorded, or at the head."""
@@ -174,22 +246,34 @@ class Core:
         if last is not None:
             yield from self.files.put_back(last)
 
-    def close(self, error: BaseException | None) -> Plan[None]:
-        """Save where the run stands, and let go of the session."""
-        try:
-            if error is None:
-                yield from self.checkpoint("end")
-            elif isinstance(error, Exception) and not isinstance(error, RunError):
-                yield from self.checkpoint("failed", failed=error)
-        finally:
-            if self.lease is not None:
-                lease, self.lease = self.lease, None
-                yield from leases.release(self.engine, lease)
+    def finish(self, error: BaseException | None) -> Plan[None]:
+        """Save where the run stands at its end, if it can be gone on with from there."""
+        if error is None:
+            yield from self.checkpoint("end", block=SESSION, marks=[passed(None)])
+        elif self.is_failure(error):
+            marks = [*self._left_by(SESSION), passed(None)]
+            yield from self.checkpoint("failed", failed=error, marks=marks)
+
+    def release(self) -> Plan[None]:
+        """Let go of the session."""
+        if self.lease is not None:
+            lease, self.lease = self.lease, None
+            yield from leases.release(self.engine, lease)
+
+    def is_failure(self, error: BaseException) -> bool:
+        """Whether an error ends an attempt, so that the next one begins anew.
+
+        After others (an interrupt, a call of unknown end, one that still waits for approval) the
+        program is gone on with where it was, as after a crash.
+        """
+        cut_off = isinstance(error, approvals.NOT_A_FAILURE) or not isinstance(error, Exception)
+        return not cut_off and not any(call.is_unknown for call in self._cut_off())
 
     def keep_lease(self) -> Plan[None]:
         """Renew the lease if it is time."""
         if self.lease is not None and self.lease.is_half_over:
-            self.lease = yield from leases.renew(self.engine, self.lease)
+            renewed = yield from leases.renew(self.engine, self.lease)
+            self.lease = renewed if self.lease is not None else None
 
     # Checkpoints
 
@@ -198,271 +282,280 @@ class Core:
         name: str | None = None,
         *,
         parent_id: str | None = None,
+        block: Block | None = None,
         failed: BaseException | None = None,
-        entries: tuple[Any, ...] = (),
+        marks: Iterable[Entry] = (),
+        beside: Mapping[str, Any] | None = None,
         workspace: Any = None,
-        **tags: Any,
+        tags: Mapping[str, Any] | None = None,
     ) -> Plan[str]:
-        """Keep all of the run as its next checkpoint, and go on from there."""
-        lease = self._held()
-        if lease.is_half_over:
-            self.lease = yield from leases.renew(self.engine, lease)
-        if self.journal.waiting and failed is None and parent_id is None:
-            self._check_all_made()
-        head = self.head
-        calls = [call.as_dict() for call in self.journal.calls]
-        log = [*self.log, *calls, *entries]
-        if self.files is not None and workspace is None:
-            workspace = yield from self.files.capture()
+        """Keep all of the run as its next checkpoint, and go on from there.
+
+        All recorded calls of ``block`` have to be made again before. ``marks`` are added to the
+        log, ``beside`` are notes on the new checkpoint.
+        """
+        yield from self.gate.close()
+        try:
+            if self.held().is_half_over:
+                yield from self.keep_lease()
+            if block is not None:
+                self._check_made(block)
+            if self.files is not None and workspace is None:
+                workspace = yield from self.files.capture()
+            info = self._next_info(name, parent_id, failed, tags)
+            log = self._news(marks, block)
+            info = yield from self._write(info, log, workspace, beside or {})
+            self._follow(info, log)
+            return info.checkpoint_id
+        finally:
+            self.gate.open()
+
+    def _news(self, marks: Iterable[Entry], block: Block | None) -> list[Entry]:
+        """What the next checkpoint adds to the log; calls under way come last, past all marks."""
+        calls = self.journal.calls
+        cut_off = {call.id for call in self._cut_off() if call.block == block}
+        ended = [call for call in calls if call.id not in self.under_way]
+        return [
+            *(replace(call, abandoned=call.id in cut_off).as_dict() for call in ended),
+            *marks,
+            *(call.as_dict() for call in calls if call.id in self.under_way),
+        ]
+
+    def _follow(self, info: CheckpointInfo, log: list[Entry]) -> None:
+        """Go on from a checkpoint that was written."""
+        with self.lock:  # no call is claimed meanwhile
+            self.head, self._next_key, self._unsure = info, NEXT, None
+            self.log.extend(log)
+            under_way = [call for call in self.journal.calls if call.id in self.under_way]
+            still = [*self.journal.earlier, *self.journal.all_waiting]
+            self._go_on(under_way, {call.id for call in still})
+
+    def _next_info(
+        self,
+        name: str | None,
+        parent_id: str | None,
+        failed: BaseException | None,
+        tags: Mapping[str, Any] | None,
+    ) -> CheckpointInfo:
+        metadata = {**self.options.metadata, **(tags or {})}
         if failed is not None:
-            tags |= {"failed": True, "error": f"{type(failed).__name__}: {failed}"[:500]}
-        if self.options.version is not None:
-            tags[VERSION_TAG] = self.options.version
-        info = new_info(
+            metadata |= {"failed": True, "error": f"{type(failed).__name__}: {failed}"[:500]}
+        if self._version is not None:
+            metadata[VERSION_TAG] = self._version
+        head = self.head
+        return new_info(
             agent_id=self.options.agent_id,
             framework=Framework.CUSTOM,
             session_id=self.options.session_id,
             parent_id=parent_id or (None if head is None else head.checkpoint_id),
             step_index=0 if head is None else head.step_index + 1,
             step_name=name,
-            metadata={**self.options.metadata, **tags},
+            metadata=metadata,
         )
-        payload = make_payload(self.state, self.context, self.tasks.as_list(), log, workspace)
+
+    def _write(
+        self, info: CheckpointInfo, log: list[Entry], workspace: Any, beside: Mapping[str, Any]
+    ) -> Plan[CheckpointInfo]:
+        entries = [*self.log.entries, *log]
+        payload = make_payload(self.state, self.context, self.tasks.as_list(), entries, workspace)
         written = notes.Written()
-        if head is not None:
-            written.add(self.engine, head.checkpoint_id, NEXT, {"checkpoint": info.checkpoint_id})
+        if self.head is not None:
+            followed = {"checkpoint": info.checkpoint_id}
+            written.add(self.engine, self.head.checkpoint_id, self._next_key, followed)
+        for key, value in beside.items():
+            written.add(self.engine, info.checkpoint_id, key, value)
         reach("run:before_checkpoint")
+        unsure, self._unsure = self._unsure, (info, log)
         try:
             yield from save.write(self.engine, info, payload, [("effects",)], written)
         except NoteExists:
-            raise leases.lost(lease) from None
+            if unsure is None or not (yield from self._is_there(unsure[0])):
+                raise leases.lost(self.held()) from None
+            return (yield from self._write_past(unsure, info, log, workspace, beside))
         reach("run:after_checkpoint")
-        self.head, self.log = info, log
-        self.journal, self._next_index = Journal(), 0
-        return info.checkpoint_id
+        return info
 
-    def _check_all_made(self) -> None:
+    def _write_past(
+        self,
+        unsure: tuple[CheckpointInfo, list[Entry]],
+        info: CheckpointInfo,
+        log: list[Entry],
+        workspace: Any,
+        beside: Mapping[str, Any],
+    ) -> Plan[CheckpointInfo]:
+        """Write a checkpoint behind one that was cut off and is there all the same."""
+        if info.parent_id == self.at.checkpoint_id:
+            info = info.with_(parent_id=unsure[0].checkpoint_id)
+        self._follow(*unsure)
+        known = {entry.get("id") for entry in unsure[1]} - {None}
+        log[:] = [entry for entry in log if entry.get("id") not in known]
+        return (yield from self._write(info, log, workspace, beside))
+
+    def _is_there(self, info: CheckpointInfo) -> Plan[bool]:
+        return bool((yield from plan.query(Query(ids=[info.checkpoint_id]))))
+
+    def _check_made(self, block: Block) -> None:
         """A resumed program must not go on to a checkpoint past calls it has not made again."""
-        for call in self.journal.waiting:
-            if call.status == "started":
-                self._check_known(call)
-        if self.options.on_divergence == "live":
-            self.leave_recorded()
-        elif any(call.status != "started" for call in self.journal.waiting):
-            raise self.journal.divergence("comes to a checkpoint")
+        cut_off = self._cut_off()
+        for call in cut_off:
+            self.check_known(call)
+        again = [call for call in cut_off if call.is_unknown and call.block == block]
+        if again:
+            raise divergence("comes to a checkpoint", again[0])
+        missing = [call for call in self.journal.waiting(block) if call.status != "started"]
+        if missing and not self.may_leave(block):
+            raise divergence("comes to a checkpoint", missing[0])
+        if missing:
+            self.leave(block)
 
-    def _held(self) -> Lease:
-        if self.lease is None:
-            raise RunError("this run is over: open the session again")
-        return self.lease
+    def _cut_off(self) -> list[Effect]:
+        """Calls whose end is unknown, and which nobody is making now."""
+        return [call for call in self.journal.unknown() if call.id not in self.under_way]
 
-    # Calls
-
-    def call(
-        self,
-        function: Callable[..., Any],
-        args: tuple[Any, ...],
-        kwargs: Mapping[str, Any],
-        kind: Kind,
-        compensate: Callable[..., Any] | None,
-        key: str | None,
-        again: bool,
-    ) -> Plan[Any]:
-        """Call a tool, or give what it gave when it was called before."""
-        self._held()
-        if not callable(function):
-            raise InvalidArgumentError(f"run.call takes a function, not {function!r}")
-        if compensate is not None:
-            self.functions[path_of(compensate)] = compensate
-        with self._lock:
-            effect = self._describe(function, args, kwargs, kind, compensate, key)
-            recorded = self._recorded(effect, again)
-            if recorded is None:
-                self._next_index += 1
-                self.journal.put(effect)
-            else:
-                effect = recorded
-        if recorded is not None and recorded.status != "started":
-            return _outcome(recorded)
-        return (yield from self._make(function, effect, fresh=recorded is None))
-
-    def _describe(
-        self,
-        function: Callable[..., Any],
-        args: tuple[Any, ...],
-        kwargs: Mapping[str, Any],
-        kind: Kind,
-        compensate: Callable[..., Any] | None,
-        key: str | None,
-    ) -> Effect:
-        assert self.head is not None
-        place = (*self.session, "" if key is not None else self.head.checkpoint_id)
-        return describe(
-            function,
-            args,
-            kwargs,
-            kind=kind,
-            key=key,
-            compensate=compensate,
-            place=place,
-            index=self._next_index,
-            task=None if self.task is None else self.task.id,
-            attempt=0 if self.task is None else self.task.attempts,
-        )
-
-    def _recorded(self, effect: Effect, again: bool) -> Effect | None:
-        """The record of this very call, if it was made before."""
-        if self.options.on_divergence == "live":
-            try:
-                found = self.journal.claim(effect)
-            except DivergenceError:
-                self.leave_recorded()
-                found = None
-        else:
-            found = self.journal.claim(effect)
-        if found is not None and found.status == "started":
-            self._check_known(found)
-        return found if found is not None or again else self._standing(effect)
-
-    def leave_recorded(self) -> None:
-        """Go on live: what was recorded and not made again belongs to a way that is left."""
-        left = self.journal.waiting
-        self.journal = Journal(call for call in self.journal.calls if call not in left)
-        self.journal.claim_all()
-        self.log += [{**call.as_dict(), "abandoned": True} for call in left]
-
-    def _check_known(self, found: Effect) -> None:
-        if found.kind in ("read", "local") or found.id in self.journal.retried:
+    def check_known(self, found: Effect) -> None:
+        """An error if nobody knows whether a call took place, and it matters."""
+        if found.kind not in LASTING or found.id in self.journal.retried:
             return
+        why = f" ({found.reason})" if found.reason else ""
         raise UnknownEffectError(
-            f"{found} was begun at {found.started_at:%H:%M:%S} UTC and its end is not recorded: it "
-            "may have taken place or not. Look, then decide for each of run.unknown_effects(): "
-            ".retry(), .mark_done(output) or .mark_failed(error)"
+            f"{found} was begun at {found.started_at:%H:%M:%S} UTC and its end is not recorded"
+            f"{why}: it may have taken place or not. Look, then decide for each of "
+            "run.unknown_effects(): .retry(), .mark_done(output) or .mark_failed(error)"
         )
 
-    def _standing(self, effect: Effect) -> Effect | None:
-        """A call with this key, or one that cannot be undone and was made on a way since left."""
-        if effect.key is not None:
-            known = self.journal.known_by(effect.tool, effect.key)
-            if known is not None:
-                return known
-        reused = {entry["reused"] for entry in self.log if "reused" in entry}
-        for entry in self.log:
-            if "id" not in entry or entry["id"] in reused or entry.get("status") != "done":
-                continue
-            if effect.key is not None:
-                if (entry["tool"], entry.get("key")) == (effect.tool, effect.key):
-                    return Effect.from_dict(entry)
-            elif _is_left_standing(entry) and entry["digest"] == effect.digest:
-                self.log.append({"reused": entry["id"]})
-                return Effect.from_dict(entry)
-        return None
+    def may_leave(self, block: Block) -> bool:
+        """Whether a resumed program may go another way than the one recorded."""
+        return self.options.on_divergence == "live" or block in self.log.turned_in()
 
-    def _make(self, function: Callable[..., Any], effect: Effect, fresh: bool) -> Plan[Any]:
-        """Make a call, journaled before and after."""
-        if self.options.approval is not None:
-            effect = yield from self._approved(effect)
-        assert self.head is not None
-        head = self.head.checkpoint_id
-        reach("run:before_journal")
-        mark = STARTED if fresh else f"{STARTED}/{new_id()}"
-        yield from self._note(head, key_of(effect.index, mark), effect)
-        reach("run:before_tool")
-        args, kwargs = with_key(function, effect)
-        try:
-            output = yield from plan.call(function, *args, **kwargs)
-        except Exception as error:
-            reach("run:after_tool")
-            yield from self._ended(head, effect.ended(status="failed", error=error))
-            raise
-        reach("run:after_tool")
-        yield from self._ended(head, effect.ended(status="done", output=output))
-        yield from self.keep_lease()
-        return output
+    def leave(self, block: Block) -> None:
+        """Go on live: what was recorded and not made again belongs to a way that is left."""
+        for call in self.journal.waiting(block):
+            if call.status == "started":
+                self.check_known(call)
+        left = self.journal.leave(block)
+        self.log.extend(replace(call, abandoned=True).as_dict() for call in left)
+        self.log.extend([turned([])])
 
-    def _approved(self, effect: Effect) -> Plan[Effect]:
-        assert self.options.approval is not None
-        assert self.head is not None
-        try:
-            return (
-                yield from approvals.ask(
-                    self.engine, self.options.approval, self.session, effect, self.keep_lease
-                )
-            )
-        except ApprovalDenied as denied:
-            yield from self._note(self.head.checkpoint_id, key_of(effect.index, STARTED), effect)
-            ended = effect.ended(status="denied", reason=denied.reason)
-            yield from self._ended(self.head.checkpoint_id, ended)
-            raise
+    def _left_by(self, block: Block) -> list[Entry]:
+        """Marks for what a failed attempt did that cannot be undone: it is not done twice."""
+        every = [*self.open_calls(), *self.journal.calls]
+        return [
+            {"left": call.id}
+            for call in every
+            if (call.kind, call.status, call.block) == ("irreversible", "done", block)
+        ]
 
-    def _ended(self, head: str, effect: Effect) -> Plan[None]:
-        if self.files is not None:
-            effect = replace(effect, workspace=(yield from self.files.capture()))
-        reach("run:before_end")
-        try:
-            yield from self._note(head, key_of(effect.index, ENDED), effect)
-        except SerializationError as error:
-            problem = f"its {'output' if effect.error is None else 'error'}: {error.problem}"
-            unkept = replace(effect, output=None, error=None, status="started", reason=problem)
-            self.journal.put(unkept)
-            raise SerializationError(f"the output of {effect.tool}", error.problem) from error
-        self.journal.put(effect)
-        reach("run:after_end")
+    # The journal
 
-    def _note(self, head: str, key: str, effect: Effect) -> Plan[None]:
-        written = notes.Written()
-        written.add(self.engine, head, key, effect.as_dict())
-        try:
-            yield from written.write()
-        except NoteExists:
-            raise leases.lost(self._held()) from None
+    def open_calls(self) -> list[Effect]:
+        """Calls before the head that a resumed program makes again."""
+        return self.log.open_calls(self._is_open)
 
-    # What is unknown
+    def new_index(self) -> int:
+        """The number of the next call since the head."""
+        with self.lock:
+            index, self.next_index = self.next_index, self.next_index + 1
+        return index
 
-    def decide(self, effect: Effect, mark: str, **changes: Any) -> Plan[None]:
-        """Record what the user says of a call whose end is unknown."""
-        assert self.head is not None
-        if effect.id not in {call.id for call in self.journal.unknown()}:
-            raise RunError(f"{effect} is not unknown any more")
-        if mark == RETRY:
-            self.journal.retried.add(effect.id)
-            key = key_of(effect.index, f"{RETRY}/{new_id()}")
-            yield from self._note(self.head.checkpoint_id, key, effect)
-            return
-        decided = effect.ended(**changes)
-        yield from self._note(self.head.checkpoint_id, key_of(effect.index, ENDED), decided)
-        self.journal.put(decided)
+    def _is_open(self, block: Block) -> bool:
+        task, attempt = block
+        if task is None:
+            return True
+        record = self.tasks.known(task)
+        return record is not None and (record.status, record.attempts) == ("in_progress", attempt)
+
+    def begin_journal(self, calls: list[Effect]) -> None:
+        """A program begins: these calls since the head, and open ones before, wait for it."""
+        known = {call.id for call in calls}
+        opened = [call for call in self.open_calls() if call.id not in known]
+        self.made = Counter(self.place_of(call) for call in (*opened, *calls))
+        self._journal_of(calls, opened, waits=True)
+
+    def _go_on(self, under_way: list[Effect], still: Collection[str]) -> None:
+        """A program goes on past a checkpoint: what it is making, and what still waits for it."""
+        opened = [call for call in self.open_calls() if call.id in still] if still else []
+        moved = [replace(call, index=index) for index, call in enumerate(under_way)]
+        self._journal_of(moved, opened, waits=False)
+
+    def _journal_of(self, calls: list[Effect], earlier: list[Effect], waits: bool) -> None:
+        retried = self.journal.retried
+        self.journal = Journal(calls, earlier, self.log.turned_in(), waits)
+        self.journal.retried = retried
+        self.next_index = 1 + max((call.index for call in calls), default=-1)
+
+    def place_of(self, call: Effect) -> tuple[Any, ...]:
+        """What equal calls share, as long as neither their block nor the run is elsewhere."""
+        return self.log.token(call.task), call.block, call.tool, call.digest
 
     # Tasks
 
-    def begin_task(self, record: TaskRecord) -> Plan[None]:
-        """Begin a task with a checkpoint of its own; one that was begun before goes on."""
-        self.task = record
-        if self.tasks.begin(record):
-            yield from self.checkpoint(f"{record.id}: started")
+    @property
+    def block(self) -> Block:
+        """Where the program is now: in a task, or in the session itself.
 
-    def end_task(self, record: TaskRecord, error: BaseException | None) -> Plan[None]:
-        """End a task, with a checkpoint of its own."""
+        A thread that entered no task itself counts as in the one that was entered last.
+        """
+        mine = [task for core, task in _inside.get() if core is self]
+        task = mine[-1] if mine else (self.entered[-1] if self.entered else None)
+        return SESSION if task is None else self.block_of(task)
+
+    def block_of(self, task: str) -> Block:
+        record = self.tasks.known(task)
+        return task, 0 if record is None else record.attempts
+
+    def begin_task(self, task: TaskRecord) -> Plan[None]:
+        """Begin a task with a checkpoint of its own; one that was begun before goes on."""
+        outside = self.block
+        record = self.tasks.again(task)
+        if record.status != "in_progress":
+            yield from self._to(record, record.begun(), f"{record.id}: started", block=outside)
+        self.entered.append(record.id)
+        _inside.set((*_inside.get(), (self, record.id)))
+
+    def end_task(self, task: TaskRecord, error: BaseException | None) -> Plan[bool]:
+        """End a task, with a checkpoint of its own; True if it is to be tried again."""
         reach("run:task_exit")
-        parent = None if record.parent is None else self.tasks.get(record.parent)
-        if error is None:
-            self.tasks.end(record, "completed")
-            yield from self.checkpoint(f"{record.id}: completed")
-        elif isinstance(error, Exception) and not isinstance(error, (RunError,)):
-            self.tasks.end(record, "failed", f"{type(error).__name__}: {error}"[:500])
-            yield from self.checkpoint(f"{record.id}: failed", failed=error)
-        self.task = parent
+        record = self.tasks.again(task)
+        block = self.block_of(record.id)
+        try:
+            if error is None:
+                ended = record.ended("completed")
+                yield from self._to(record, ended, f"{record.id}: completed", block=block)
+            elif self.is_failure(error):
+                ended = record.ended("failed", f"{type(error).__name__}: {error}"[:500])
+                marks = self._left_by(block)
+                name = f"{record.id}: failed"
+                yield from self._to(record, ended, name, failed=error, marks=marks)
+                return ended.attempts <= ended.retries
+            return False
+        finally:
+            self.entered = [each for each in self.entered if each != record.id]
+            _inside.set(tuple(each for each in _inside.get() if each != (self, record.id)))
+
+    def skip_task(self, task: TaskRecord, reason: str) -> Plan[None]:
+        """Leave a task out."""
+        record = self.tasks.again(task)
+        skipped = record.ended("skipped", reason)
+        yield from self._to(record, skipped, f"{record.id}: skipped", block=self.block)
+
+    def _to(self, before: TaskRecord, after: TaskRecord, name: str, **how: Any) -> Plan[None]:
+        """Change a task, with a checkpoint; without one it stays what it was."""
+        self.tasks.put(after)
+        try:
+            yield from self.checkpoint(name, **how)
+        except BaseException:
+            self.tasks.put(before)
+            raise
+
+    # Other places
 
     def find(self, to: str | None, steps: int) -> Plan[CheckpointInfo]:
         """The checkpoint that a rollback leads to: by id, by name, or so many steps back."""
-        from holdfast.verbs.read import ancestors, get_info
-
-        assert self.head is not None
-        chain = [self.head, *(yield from ancestors(self.head.checkpoint_id))]
+        chain = [self.at, *(yield from ancestors(self.at.checkpoint_id))]
         own = [info for info in chain if (info.agent_id, info.session_id) == self.session]
         if to is None:
-            if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
-                raise InvalidArgumentError(f"steps is a number from 1, not {steps!r}")
+            if isinstance(steps, bool) or not isinstance(steps, int) or steps < 0:
+                raise InvalidArgumentError(f"steps is a number from 0, not {steps!r}")
             if steps >= len(own):
                 raise RunError(f"there are only {len(own) - 1} checkpoints before this one")
             return own[steps]
@@ -475,18 +568,19 @@ class Core:
         except CheckpointNotFoundError:
             names = ", ".join(str(info.step_name) for info in own[:20] if info.step_name)
             raise RunError(f"no checkpoint is called {to!r}; there are {names}") from None
+        known = {info.checkpoint_id for info in chain}
+        if found.checkpoint_id not in known and (found.agent_id, found.session_id) != self.session:
+            raise RunError(
+                f"checkpoint {to!r} is of session {found.session_id!r}: to go on from there, "
+                "use run.adopt(...)"
+            )
         return found
 
 
-def _is_left_standing(entry: Mapping[str, Any]) -> bool:
-    """Whether it cannot be undone and was made on a way that was left."""
-    return bool(entry.get("abandoned")) and entry["kind"] == "irreversible"
+def _is_next(key: str) -> bool:
+    return key == NEXT or key.startswith(f"{NEXT}/")
 
 
-def _outcome(effect: Effect) -> Any:
-    """What a call gave that was made before."""
-    if effect.status == "denied":
-        raise ApprovalDenied(effect.tool, effect.reason)
-    if effect.error is not None:
-        raise effect.error
-    return effect.output
+def _nothing() -> Plan[list[CheckpointInfo]]:
+    yield from ()
+    return []

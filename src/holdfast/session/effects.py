@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
-from inspect import signature
-from typing import Any, Literal, get_args
+from inspect import ismethod, signature
+from typing import Any, Literal, TypeVar, get_args
 
-from holdfast.core.codec import pack
+from holdfast.core.codec import pack, unpack
 from holdfast.errors import InvalidArgumentError, SerializationError
 
 Kind = Literal["read", "local", "reversible", "irreversible"]
@@ -18,7 +18,14 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 LASTING: tuple[Kind, ...] = ("reversible", "irreversible")
 """Kinds that no rollback of state and files undoes."""
 
-Status = Literal["started", "done", "failed", "denied"]
+Status = Literal["started", "done", "failed", "denied", "void"]
+"""``started`` is all that is known of an unknown one; ``void`` was begun and never made."""
+
+Block = tuple[str | None, int]
+"""Where a program makes calls: a task and which attempt at it, or the session itself."""
+
+T = TypeVar("T")
+_PLAIN = (str, int, float, bool, bytes, type(None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +53,14 @@ class Effect:
     """Where the function is that undoes it, as ``module:name``."""
     compensated: bool = False
     reason: str | None = None
+    edited: bool = False
+    """Whether who approved it gave it other arguments."""
+    reused: str | None = None
+    """The call whose output this one was given, since that cannot be undone nor be made twice."""
+    left: bool = False
+    """Whether the attempt that made it failed: an equal call is not made twice."""
+    abandoned: bool = False
+    """Whether it was made on a way that was rolled back, or on another branch."""
     started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     ended_at: datetime | None = None
     workspace: Any = None
@@ -56,14 +71,30 @@ class Effect:
         """What tells a service that two requests are one."""
         return self.key or self.id
 
+    @property
+    def block(self) -> Block:
+        """Where it was made."""
+        return self.task, self.attempt
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether it may have done something lasting, and nobody knows."""
+        return self.status == "started" and self.kind in LASTING
+
     def stands(self) -> bool:
-        """Whether it did something that is still done."""
-        return self.kind in LASTING and self.status in ("started", "done") and not self.compensated
+        """Whether it did, or may have done, something that is still done."""
+        happened = self.status in ("started", "done") and self.reused is None
+        return self.kind in LASTING and happened and not self.compensated
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data, as it is kept; what says nothing is left out."""
         data = {name: getattr(self, name) for name in _FIELDS}
-        return {name: value for name, value in data.items() if value != _DEFAULTS.get(name, ...)}
+        return {name: value for name, value in data.items() if not _says_nothing(name, value)}
+
+    def end_dict(self) -> dict[str, Any]:
+        """What its end adds to what was kept when it began."""
+        data = {name: getattr(self, name) for name in _END_FIELDS}
+        return {name: value for name, value in data.items() if not _says_nothing(name, value)}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Effect:
@@ -82,6 +113,7 @@ class Effect:
 
 
 _FIELDS = tuple(Effect.__dataclass_fields__)
+_END_FIELDS = ("id", "index", "status", "output", "error", "reason", "ended_at", "workspace")
 _DEFAULTS: dict[str, Any] = {
     "args": (),
     "kwargs": {},
@@ -93,9 +125,19 @@ _DEFAULTS: dict[str, Any] = {
     "compensate": None,
     "compensated": False,
     "reason": None,
+    "edited": False,
+    "reused": None,
+    "left": False,
+    "abandoned": False,
     "ended_at": None,
     "workspace": None,
 }
+
+
+def _says_nothing(name: str, value: Any) -> bool:
+    """Whether a field has its default; by type first, as an array is compared part by part."""
+    default = _DEFAULTS.get(name, ...)
+    return type(value) is type(default) and bool(value == default)
 
 
 def _short(value: Any) -> str:
@@ -103,92 +145,102 @@ def _short(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "…"
 
 
-def describe(
-    function: Callable[..., Any],
-    args: tuple[Any, ...],
-    kwargs: Mapping[str, Any],
-    *,
-    kind: Kind,
-    key: str | None,
-    compensate: Callable[..., Any] | None,
-    place: tuple[str, ...],
-    index: int,
-    task: str | None,
-    attempt: int,
-) -> Effect:
-    """The effect of a call that is to be made at a place in a session."""
+def check_call(
+    kind: str, key: object, compensate: Callable[..., Any] | None, function: object
+) -> None:
+    """Refuse a call that makes no sense."""
+    if not callable(function):
+        raise InvalidArgumentError(f"run.call takes a function, not {function!r}")
     if kind not in KINDS:
         raise InvalidArgumentError(f"effect is one of {', '.join(KINDS)}, not {kind!r}")
     if kind == "reversible" and compensate is None:
         raise InvalidArgumentError(
             'a call with effect="reversible" needs compensate=, the function that undoes it'
         )
+    if kind != "reversible" and compensate is not None:
+        raise InvalidArgumentError(
+            f'compensate= goes with effect="reversible", not with effect={kind!r}'
+        )
+    if compensate is not None and (isinstance(compensate, partial) or not callable(compensate)):
+        raise InvalidArgumentError(
+            f"compensate is a function that is found again after a restart, not {compensate!r}: "
+            "give it what it needs through the arguments or the output of the call"
+        )
     if key is not None and (not isinstance(key, str) or not key):
         raise InvalidArgumentError(f"key is a string that tells this call apart, not {key!r}")
-    tool = name_of(function)
-    digest = digest_of(tool, args, kwargs)
-    identity = pack([*place, key or index, tool, digest])
-    return Effect(
-        id=hashlib.sha256(identity).hexdigest()[:32],
-        index=index,
-        tool=tool,
-        kind=kind,
-        args=tuple(args),
-        kwargs=dict(kwargs),
-        digest=digest,
-        key=key,
-        task=task,
-        attempt=attempt,
-        compensate=None if compensate is None else path_of(compensate),
-    )
 
 
-def digest_of(tool: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
-    """A digest of a call; equal calls, and only those, have equal ones."""
+def unwrapped(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
+    """A call without ``functools.partial``, so that what it binds counts as an argument."""
+    while isinstance(function, partial):
+        args, kwargs = (*function.args, *args), {**function.keywords, **kwargs}
+        function = function.func
+    return function, args, dict(kwargs)
+
+
+def copied(
+    tool: str, args: tuple[Any, ...], kwargs: Mapping[str, Any], allow_pickle: bool = False
+) -> tuple[str, tuple[Any, ...], dict[str, Any]]:
+    """A digest of a call, which equal calls and only those share, and a copy of its arguments.
+
+    A copy, because the program may go on to change what it gave a tool.
+    """
     try:
-        data = pack([tool, list(args), dict(sorted(kwargs.items()))])
+        data = pack([tool, list(args), dict(sorted(kwargs.items()))], allow_pickle)
+        digest = hashlib.sha256(data).hexdigest()
+        if all(type(each) in _PLAIN for each in (*args, *kwargs.values())):
+            return digest, tuple(args), dict(kwargs)
+        _, kept, _ = unpack(data, allow_pickle=allow_pickle)
+        by_name = unpack(pack(dict(kwargs), allow_pickle), allow_pickle=allow_pickle)
+        return digest, tuple(kept), by_name
     except SerializationError as error:
         raise SerializationError(
-            error.path.replace("$[1]", f"the arguments of {tool}"), error.problem
+            _moved(error.path, tool), f"{error.problem} (it was not called)"
         ) from error
-    return hashlib.sha256(data).hexdigest()
+
+
+def _moved(path: str, tool: str) -> str:
+    """A path in what was packed, as one in the arguments of the call."""
+    inner = path.removeprefix("$[1]").removeprefix("$[2]")
+    return f"the arguments of {tool}, $" + (inner if inner != path else path.removeprefix("$"))
+
+
+def kept_copy(value: T, allow_pickle: bool = False) -> T:
+    """The value as it can be kept, sharing nothing with what the program goes on to change."""
+    if type(value) in _PLAIN:
+        return value
+    copy: T = unpack(pack(value, allow_pickle), allow_pickle=allow_pickle)
+    return copy
+
+
+def identity(*parts: Any) -> str:
+    """An id that is the same for the same call after a resume."""
+    return hashlib.sha256(pack(list(parts))).hexdigest()[:32]
 
 
 def name_of(function: Callable[..., Any]) -> str:
     """What a tool is called."""
-    while isinstance(function, partial):
-        function = function.func
     name = getattr(function, "__name__", None) or type(function).__name__
     return str(name)
 
 
 def path_of(function: Callable[..., Any]) -> str:
-    """Where a function is: ``module:qualified.name``."""
+    """Where a function is: ``module:qualified.name``, or ``…()`` if it is bound to an object."""
     while isinstance(function, partial):
         function = function.func
     module = getattr(function, "__module__", None)
-    return f"{module}:{getattr(function, '__qualname__', type(function).__name__)}"
-
-
-def effects_in(log: Iterable[Mapping[str, Any]]) -> list[Effect]:
-    """The effects that a log tells of, as they stand at its end."""
-    undone = {entry["undone"] for entry in log if "undone" in entry}
-    found = {entry["id"]: Effect.from_dict(entry) for entry in log if "id" in entry}
-    return [
-        replace(effect, compensated=True) if effect.id in undone else effect
-        for effect in found.values()
-    ]
+    name = getattr(function, "__qualname__", type(function).__name__)
+    return f"{module}:{name}{'()' if ismethod(function) else ''}"
 
 
 def with_key(
-    function: Callable[..., Any], effect: Effect
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments of a call, with the idempotency key for a function that wants one."""
-    kwargs = dict(effect.kwargs)
+    function: Callable[..., Any], kwargs: dict[str, Any], effect: Effect
+) -> dict[str, Any]:
+    """The named arguments of a call, with the idempotency key for a function that wants one."""
     try:
         wanted = "idempotency_key" in signature(function).parameters
     except (TypeError, ValueError):  # some built-in functions tell nothing
         wanted = False
-    if wanted:
-        kwargs.setdefault("idempotency_key", effect.idempotency_key)
-    return effect.args, kwargs
+    return {"idempotency_key": effect.idempotency_key, **kwargs} if wanted else kwargs

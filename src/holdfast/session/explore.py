@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import math
+import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from concurrent.futures import TimeoutError as FutureTimeout
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from holdfast.client import Client, SyncClient
     from holdfast.session.arun import AsyncRun
     from holdfast.session.run import Run
+    from holdfast.workspace import TreeDiff
 
 Strategy = Callable[[Any], Any]
 Status = Literal["done", "failed", "timed out", "stopped"]
@@ -38,11 +40,13 @@ class Outcome:
     result: Any = None
     error: str | None = None
     seconds: float = 0.0
+    calls: int = 0
+    """How many tool calls it made."""
     checkpoint_id: str | None = None
     """Where it stands at the end."""
     changes: Diff | None = None
     """What it changed in the state."""
-    files: Any = None
+    files: TreeDiff | None = None
     """What it changed in the workspace."""
 
     def as_dict(self) -> dict[str, Any]:
@@ -54,10 +58,18 @@ class Outcome:
             "score": self.score,
             "error": self.error,
             "seconds": round(self.seconds, 3),
+            "calls": self.calls,
             "checkpoint_id": self.checkpoint_id,
             "state_changes": 0 if self.changes is None else len(self.changes),
-            "file_changes": 0 if self.files is None else len(self.files),
+            "file_changes": _count(self.files),
         }
+
+
+def _count(files: TreeDiff | None) -> int:
+    if files is None:
+        return 0
+    changes = (files.added, files.removed, files.modified, files.renamed, files.mode)
+    return sum(map(len, changes))
 
 
 @dataclass(frozen=True)
@@ -70,16 +82,19 @@ class Exploration:
     @property
     def winner(self) -> Outcome | None:
         """The strategy that was done with the highest score; the first of equal ones."""
-        scored = [
-            each for each in self.outcomes if each.status == "done" and each.score is not None
-        ]
-        return max(scored, key=lambda each: each.score or 0.0, default=None)
+        done = [each for each in self.outcomes if each.status == "done"]
+        scored = [(each.score, each) for each in done if each.score is not None]
+        comparable = [pair for pair in scored if not math.isnan(pair[0])]
+        return max(comparable, key=lambda pair: pair[0], default=(0, None))[1]
 
     def __iter__(self) -> Iterator[Outcome]:
         return iter(self.outcomes)
 
     def __getitem__(self, name: str) -> Outcome:
-        return next(each for each in self.outcomes if each.name == name)
+        for each in self.outcomes:
+            if each.name == name:
+                return each
+        raise KeyError(name)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -96,7 +111,7 @@ class Exploration:
 
     def __str__(self) -> str:
         winner = self.winner
-        rows = [["", "strategy", "status", "score", "seconds", "state", "files", "error"]]
+        rows = [["", *_COLUMNS]]
         for each in self.outcomes:
             data = each.as_dict()
             rows.append(
@@ -106,6 +121,7 @@ class Exploration:
                     each.status,
                     "" if each.score is None else f"{each.score:g}",
                     f"{each.seconds:.1f}",
+                    str(each.calls),
                     str(data["state_changes"]),
                     str(data["file_changes"]),
                     (each.error or "")[:60],
@@ -114,6 +130,9 @@ class Exploration:
         widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
         lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
         return "\n".join(lines)
+
+
+_COLUMNS = ("strategy", "status", "score", "seconds", "calls", "state", "files", "error")
 
 
 @dataclass(frozen=True)
@@ -141,28 +160,65 @@ def explore(
     progress: Progress | None,
 ) -> Exploration:
     """Try strategies, each in a session forked at a checkpoint."""
+    _check(strategies, timeout)
+    place = client if executor is None else _where(client, executor)
     base, jobs = _prepare(client, checkpoint_id, strategies, score, workspace)
-    own = executor is None
-    pool = executor or ThreadPoolExecutor(1, thread_name_prefix="holdfast-explore")
-    outcomes: list[Outcome] = []
+    if executor is None:
+        ended = _one_by_one(place, jobs, timeout, stop_when)
+    else:
+        ended = _spread(executor, place, jobs, timeout, stop_when)
+    found: dict[str, Outcome] = {}
+    for job, outcome in ended:
+        found[job.name] = _compared(client, base, outcome, job)
+        if progress is not None:
+            progress(found[job.name])
+    return Exploration(base, [found[job.name] for job in jobs])
+
+
+Ended = Iterator[tuple[Job, Outcome]]
+StopWhen = Callable[[Outcome], bool] | None
+
+
+def _one_by_one(place: Any, jobs: list[Job], timeout: float | None, stop_when: StopWhen) -> Ended:
+    """One strategy after the other; each in a thread that is left behind if it takes too long."""
+    stopped = False
+    for job in jobs:
+        if stopped:
+            yield job, Outcome(job.name, job.session_id, "stopped")
+            continue
+        future: Future[Outcome] = Future()
+        threading.Thread(target=_settle, args=(future, place, job), daemon=True).start()
+        wait([future], timeout)
+        outcome = _result(future, job, timeout)
+        stopped = stop_when is not None and bool(stop_when(outcome))
+        yield job, outcome
+
+
+def _settle(future: Future[Outcome], place: Any, job: Job) -> None:
+    future.set_running_or_notify_cancel()
     try:
-        place = _where(client, pool)
-        futures = {job.name: pool.submit(_attempt, place, job) for job in jobs}
-        stopped = False
-        for job in jobs:
-            if stopped and futures[job.name].cancel():
-                outcome = Outcome(job.name, job.session_id, "stopped")
-            else:
-                outcome = _awaited(futures[job.name], job, timeout)
-            outcome = _compared(client, base, outcome, job)
-            outcomes.append(outcome)
-            if progress is not None:
-                progress(outcome)
+        future.set_result(_attempt(place, job))
+    except BaseException as error:
+        future.set_exception(error)
+
+
+def _spread(
+    pool: Executor, place: Any, jobs: list[Job], timeout: float | None, stop_when: StopWhen
+) -> Ended:
+    """All at once, as far as the executor has room; those that end first come first."""
+    waiting = {pool.submit(_attempt, place, job): job for job in jobs}
+    stopped = False
+    while waiting:
+        done = wait(waiting, timeout, FIRST_COMPLETED).done
+        # No other ended for so long: whatever is left takes too long, or waits behind what does.
+        for future in sorted(done or waiting, key=lambda each: jobs.index(waiting[each])):
+            job = waiting.pop(future)
+            outcome = _result(future, job, timeout)
             stopped = stopped or (stop_when is not None and bool(stop_when(outcome)))
-    finally:
-        if own:
-            pool.shutdown(wait=timeout is None, cancel_futures=True)
-    return Exploration(base, outcomes)
+            yield job, outcome
+        for future in [each for each in waiting if stopped and each.cancel()]:
+            job = waiting.pop(future)
+            yield job, Outcome(job.name, job.session_id, "stopped")
 
 
 def _prepare(
@@ -172,7 +228,6 @@ def _prepare(
     score: Callable[..., Any] | None,
     workspace: Any,
 ) -> tuple[str, list[Job]]:
-    _check(strategies)
     info = client._run(get_info(checkpoint_id))
     captured = None
     if workspace is not None:
@@ -190,7 +245,9 @@ def _prepare(
     return info.checkpoint_id, jobs
 
 
-def _check(strategies: Mapping[str, Strategy]) -> None:
+def _check(strategies: Mapping[str, Strategy], timeout: float | None) -> None:
+    if timeout is not None and not timeout > 0:
+        raise InvalidArgumentError(f"timeout is a number of seconds above 0, not {timeout!r}")
     if not isinstance(strategies, Mapping) or not strategies:
         raise InvalidArgumentError("strategies are a dict of names and functions of a run")
     for name, strategy in strategies.items():
@@ -203,7 +260,7 @@ def _check(strategies: Mapping[str, Strategy]) -> None:
 def _session(base: str, name: str) -> str:
     from holdfast.ids import new_id
 
-    return f"{base}.{name}-{new_id()[-4:]}"
+    return f"{base}.{name}-{new_id()[-8:]}"
 
 
 def _as_workspace(client: Any, workspace: Any) -> Any:
@@ -227,21 +284,23 @@ def _where(client: Any, pool: Executor) -> Any:
     return url
 
 
-def _awaited(future: Future[Outcome], job: Job, timeout: float | None) -> Outcome:
-    start = time.monotonic()
-    try:
-        return future.result(timeout)
-    except (FutureTimeout, TimeoutError):
+def _result(future: Future[Outcome], job: Job, timeout: float | None) -> Outcome:
+    """What became of a strategy; whatever goes wrong is its outcome."""
+    if not future.done():
         future.cancel()
-        return Outcome(
-            job.name,
-            job.session_id,
-            "timed out",
-            error=f"not done in {timeout:g} s",
-            seconds=time.monotonic() - start,
-        )
+        outcome = Outcome(job.name, job.session_id, "timed out", seconds=timeout or 0)
+        return _too_long(outcome, timeout)
+    try:
+        outcome = future.result()
     except Exception as error:  # a worker that died, or a strategy that cannot be sent to one
         return Outcome(job.name, job.session_id, "failed", error=f"{type(error).__name__}: {error}")
+    if timeout is not None and outcome.seconds > timeout:
+        return _too_long(outcome, timeout)
+    return outcome
+
+
+def _too_long(outcome: Outcome, timeout: float | None) -> Outcome:
+    return replace(outcome, status="timed out", error=f"not done in {timeout:g} s")
 
 
 def _compared(client: Any, base: str, outcome: Outcome, job: Job) -> Outcome:
@@ -282,16 +341,30 @@ def _attempt_with(client: SyncClient, job: Job) -> Outcome:
         outcome = Outcome(
             job.name, job.session_id, "failed", error=f"{type(error).__name__}: {error}"
         )
-    head = run.head if run is not None and run._core.head is not None else None
-    return replace(outcome, seconds=time.monotonic() - start, checkpoint_id=head)
+    return _measured(outcome, run, start)
+
+
+def _measured(outcome: Outcome, run: Any, start: float) -> Outcome:
+    """An outcome with where the strategy came, and what it took."""
+    took = time.monotonic() - start
+    if run is None or run._core.head is None:
+        return replace(outcome, seconds=took)
+    made = sum(not effect.abandoned for effect in run.effects) - run._core.inherited
+    return replace(outcome, seconds=took, checkpoint_id=run.head, calls=made)
 
 
 def _scored(score: Callable[..., Any] | None, run: Any, result: Any) -> float | None:
     """The score of a strategy: what the function says, else its result if that is a number."""
-    if score is None:
-        is_number = isinstance(result, (int, float)) and not isinstance(result, bool)
-        return float(result) if is_number else None
-    return float(score(run, result) if _wants_result(score) else score(run))
+    return _number(result) if score is None else float(_ask(score, run, result))
+
+
+def _number(result: Any) -> float | None:
+    is_number = isinstance(result, (int, float)) and not isinstance(result, bool)
+    return float(result) if is_number else None
+
+
+def _ask(score: Callable[..., Any], run: Any, result: Any) -> Any:
+    return score(run, result) if _wants_result(score) else score(run)
 
 
 def _wants_result(score: Callable[..., Any]) -> bool:
@@ -318,6 +391,7 @@ async def aexplore(
     from holdfast.client import SyncClient
 
     twin = SyncClient(client.store, client._engine, url=client.url)
+    _check(strategies, timeout)
     is_async = any(inspect.iscoroutinefunction(strategy) for strategy in strategies.values())
     if executor is not None or not is_async:
         return await asyncio.to_thread(
@@ -336,42 +410,62 @@ async def aexplore(
     base, jobs = await asyncio.to_thread(
         lambda: _prepare(twin, checkpoint_id, strategies, score, workspace)
     )
-    tasks = [asyncio.create_task(_attempt_async(client, job, timeout)) for job in jobs]
-    outcomes: list[Outcome] = []
-    stopped = False
-    for job, task in zip(jobs, tasks, strict=True):
-        if stopped and not task.done():
+    found: dict[str, Outcome] = {}
+    tasks = {asyncio.create_task(_attempt_async(client, job, timeout)): job for job in jobs}
+    try:
+        async for job, outcome in _as_they_end(tasks, stop_when):
+            found[job.name] = await asyncio.to_thread(_compared, twin, base, outcome, job)
+            if progress is not None:
+                progress(found[job.name])
+    finally:
+        for task in tasks:
             task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
-            outcome = Outcome(job.name, job.session_id, "stopped")
-        else:
-            outcome = await task
-        outcome = await asyncio.to_thread(_compared, twin, base, outcome, job)
-        outcomes.append(outcome)
-        if progress is not None:
-            progress(outcome)
-        stopped = stopped or (stop_when is not None and bool(stop_when(outcome)))
-    return Exploration(base, outcomes)
+        await asyncio.gather(*tasks, return_exceptions=True)
+    return Exploration(base, [found[job.name] for job in jobs])
+
+
+async def _as_they_end(
+    tasks: Mapping[asyncio.Task[Outcome], Job], stop_when: StopWhen
+) -> AsyncIterator[tuple[Job, Outcome]]:
+    waiting, stopped = set(tasks), False
+    while waiting:
+        done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            outcome = task.result()
+            stopped = stopped or (stop_when is not None and bool(stop_when(outcome)))
+            yield tasks[task], outcome
+        if stopped:
+            for task in waiting:
+                task.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
+            for task in waiting:
+                yield tasks[task], Outcome(tasks[task].name, tasks[task].session_id, "stopped")
+            return
 
 
 async def _attempt_async(client: Client, job: Job, timeout: float | None) -> Outcome:
     start = time.monotonic()
     run: AsyncRun | None = None
+    limit = asyncio.timeout(timeout)
+    outcome = Outcome(job.name, job.session_id, "done")
     try:
-        async with asyncio.timeout(timeout):
-            async with client.session(
+        async with (
+            limit,
+            client.session(
                 job.agent_id, session_id=job.session_id, workspace=job.workspace, strategy=job.name
-            ) as run:
-                result = job.strategy(run)
-                if inspect.isawaitable(result):
-                    result = await result
-                score = _scored(job.score, run, result)
-        outcome = Outcome(job.name, job.session_id, "done", score, result)
-    except TimeoutError:
-        outcome = Outcome(job.name, job.session_id, "timed out", error=f"not done in {timeout:g} s")
+            ) as run,
+        ):
+            result = await _awaited(job.strategy(run))
+            score = job.score
+            given = None if score is None else await _awaited(_ask(score, run, result))
+            number = _number(result) if given is None else float(given)
+            outcome = replace(outcome, score=number, result=result)
     except Exception as error:
-        outcome = Outcome(
-            job.name, job.session_id, "failed", error=f"{type(error).__name__}: {error}"
-        )
-    head = run.head if run is not None and run._core.head is not None else None
-    return replace(outcome, seconds=time.monotonic() - start, checkpoint_id=head)
+        outcome = replace(outcome, status="failed", error=f"{type(error).__name__}: {error}")
+        if limit.expired():
+            outcome = _too_long(outcome, timeout)
+    return _measured(outcome, run, start)
+
+
+async def _awaited(answer: Any) -> Any:
+    return await answer if inspect.isawaitable(answer) else answer

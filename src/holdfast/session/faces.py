@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +12,9 @@ from holdfast.ids import new_id
 from holdfast.model import checked_name
 from holdfast.session.approval import Approval, checked_when
 from holdfast.session.core import Core, Options
-from holdfast.session.effects import Effect, effects_in, path_of
-from holdfast.session.files import Files
+from holdfast.session.effects import Effect, path_of
+from holdfast.session.files import Directory, Files
+from holdfast.session.log import Log
 from holdfast.session.tasks import TaskRecord, bar
 from holdfast.verbs.save import checked_context
 
@@ -67,11 +68,11 @@ def files_of(client: Face, workspace: Any) -> Files | None:
     """The files of a run, from a workspace or the path of a directory."""
     if workspace is None:
         return None
-    if isinstance(workspace, (str, Path)):
-        from holdfast.workspace import Workspace
+    from holdfast.workspace import Workspace
 
-        workspace = Workspace(workspace, store=client)
-    return Files(workspace)
+    if isinstance(workspace, (str, Path)):
+        workspace = Workspace(Path(workspace), store=client)
+    return Files(Directory(workspace) if isinstance(workspace, Workspace) else workspace)
 
 
 class RunFace:
@@ -107,8 +108,7 @@ class RunFace:
     @property
     def head(self) -> str:
         """The id of the newest checkpoint."""
-        assert self._core.head is not None, "the run was not opened"
-        return self._core.head.checkpoint_id
+        return self._core.at.checkpoint_id
 
     @property
     def resumed(self) -> bool:
@@ -118,12 +118,13 @@ class RunFace:
     @property
     def workspace(self) -> Any:
         """The workspace that is captured with the run, if one was given."""
-        return None if self._core.files is None else self._core.files.workspace
+        return None if self._core.files is None else self._core.files.shown
 
     @property
     def effects(self) -> list[Effect]:
         """All calls of this run so far, the oldest first."""
-        return [*effects_in(self._core.log), *self._core.journal.calls]
+        calls = [call.as_dict() for call in self._core.journal.calls]
+        return Log([*self._core.log.entries, *calls]).effects
 
     @property
     def progress(self) -> float:
@@ -135,12 +136,36 @@ class RunFace:
         return f"{type(self).__name__}({self.agent_id!r}, {self.session_id!r}, {stands})"
 
 
+def each_remaining(core: Core, parent: str | None) -> Iterator[TaskRecord]:
+    """Tasks that are not done, in the order in which they can be.
+
+    Each is given out once, and again when it failed and has retries left, or a rollback led back.
+    """
+    passed: set[str] = set()
+    turns = core.turns
+    while (record := core.tasks.next(parent, passed)) is not None:
+        passed.add(record.id)
+        yield record
+        now = core.tasks.known(record.id)
+        if now is not None and now.status == "failed" and now.attempts <= now.retries:
+            passed.discard(record.id)
+        if core.turns != turns:
+            passed, turns = set(), core.turns
+
+
 class TaskFace:
     """What can be seen of a task, sync or async."""
 
-    def __init__(self, run: RunFace, record: TaskRecord) -> None:
+    def __init__(self, run: RunFace, record: TaskRecord, is_retried: bool = False) -> None:
         self._run = run
-        self._record = record
+        self._planned = record
+        self._is_retried = is_retried
+        """Whether a loop over ``remaining()`` gives it out again when it fails."""
+
+    @property
+    def _record(self) -> TaskRecord:
+        """How it stands now; a rollback may have led back before it was planned."""
+        return self._run._core.tasks.known(self._planned.id) or self._planned
 
     @property
     def id(self) -> str:

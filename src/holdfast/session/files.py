@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from holdfast.verbs import plan
 from holdfast.verbs.plan import Plan
+
+if TYPE_CHECKING:
+    from holdfast.workspace import Workspace
 
 
 class WorkspaceLike(Protocol):
@@ -24,11 +27,40 @@ class WorkspaceLike(Protocol):
         """A workspace at another path with the files as they were."""
 
 
+class Directory:
+    """A workspace as a run uses it."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+        self.path = Path(workspace.path)
+
+    def capture(self) -> dict[str, Any]:
+        """The files as they are, kept."""
+        return self.workspace.snapshot_for_checkpoint().as_value()
+
+    def put_back(self, captured: dict[str, Any]) -> None:
+        """Make the files what they were, unless they are; what is replaced is kept first."""
+        from holdfast.workspace import Snapshot
+
+        self.workspace.restore(Snapshot.from_value(captured))
+
+    def fork_captured(self, captured: dict[str, Any], path: str | Path) -> Directory:
+        """A workspace at another path with the files as they were."""
+        from holdfast.workspace import Snapshot
+
+        return Directory(self.workspace.fork(Snapshot.from_value(captured), Path(path)))
+
+
 class Files:
     """A workspace, as plans."""
 
     def __init__(self, workspace: WorkspaceLike) -> None:
         self.workspace = workspace
+
+    @property
+    def shown(self) -> Any:
+        """The workspace as users know it."""
+        return self.workspace.workspace if isinstance(self.workspace, Directory) else self.workspace
 
     def capture(self) -> Plan[dict[str, Any]]:
         """The files as they are, to be kept in a checkpoint."""

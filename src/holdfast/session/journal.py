@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from dataclasses import replace
 from typing import Any
 
 from holdfast.errors import DivergenceError
-from holdfast.session.effects import Effect
+from holdfast.session.effects import Block, Effect
 
 STARTED, ENDED, RETRY = "started", "ended", "retry"
+LEASE = "lease"
+"""In the note of a call: the number of the lease under which it was made."""
+TAKEN = "taken"
+"""The note on a head from which a process took the session over that may still be alive."""
 
 
 def key_of(index: int, mark: str) -> str:
@@ -17,87 +22,163 @@ def key_of(index: int, mark: str) -> str:
 
 
 class Journal:
-    """Calls since the head, as recorded; a resumed program makes them again, one by one."""
+    """Calls since the head, and earlier ones of blocks that the program is still in.
 
-    def __init__(self, recorded: Iterable[Effect] = ()) -> None:
-        self._calls = {call.index: call for call in recorded}
-        self._waiting = sorted(self._calls)
+    A resumed program makes them again, one by one. It has to make those since the head, as the
+    state does not hold yet what they gave; the earlier ones it may.
+    """
+
+    def __init__(
+        self,
+        calls: Iterable[Effect] = (),
+        earlier: Iterable[Effect] = (),
+        loose: Collection[Block] = (),
+        waits: bool = True,
+    ) -> None:
+        self._calls = {call.index: call for call in calls}
+        self._places = {call.id: call.index for call in self._calls.values()}
+        self._waiting = sorted(self._calls) if waits else []
+        self._cut: list[int] = []
+        self._earlier = list(earlier)
+        self._loose = loose
         self.retried: set[str] = set()
         """Calls of unknown end that the user wants made again."""
 
     @property
     def calls(self) -> list[Effect]:
-        """All calls in the order in which they were begun."""
+        """All calls since the head in the order in which they were begun."""
         return [self._calls[index] for index in sorted(self._calls)]
 
     @property
-    def waiting(self) -> list[Effect]:
-        """Calls that were recorded and that the resumed program has not made again yet."""
-        return [self._calls[index] for index in self._waiting]
+    def earlier(self) -> list[Effect]:
+        """Calls before the head that the program may make again."""
+        return list(self._earlier)
 
-    def claim_all(self) -> None:
-        """Take all that is recorded as made again."""
-        self._waiting = []
+    def waiting(self, block: Block) -> list[Effect]:
+        """Calls of a block since the head that the resumed program has not made again yet."""
+        return [call for i in self._waiting if (call := self._calls[i]).block == block]
+
+    @property
+    def all_waiting(self) -> list[Effect]:
+        """The same of all blocks."""
+        return [self._calls[index] for index in self._waiting]
 
     def put(self, effect: Effect) -> None:
         """Record a call, or what became of it."""
         self._calls[effect.index] = effect
+        self._places[effect.id] = effect.index
+
+    def drop(self, effect: Effect) -> None:
+        """Forget a call that was not begun after all."""
+        self._calls.pop(effect.index, None)
+        self._places.pop(effect.id, None)
+
+    def interrupted(self, effect: Effect) -> None:
+        """A call was cut off: its end is unknown, and the next equal call is this one again."""
+        self.put(effect)
+        self._cut.append(effect.index)
+
+    def unclaim(self, call: Effect) -> None:
+        """Let a call wait again."""
+        if call.index in self._calls and self._calls[call.index].id == call.id:
+            self.interrupted(call)
+        else:
+            self._earlier.insert(0, call)
+
+    def forget(self) -> None:
+        """Nothing is to be made again: the run goes on elsewhere."""
+        self._waiting, self._cut, self._earlier = [], [], []
+
+    def find(self, effect_id: str) -> Effect | None:
+        """The call of that id, as it is recorded since the head."""
+        place = self._places.get(effect_id)
+        return None if place is None else self._calls.get(place)
 
     def claim(self, effect: Effect) -> Effect | None:
-        """The recorded call that this one is; None when all that is recorded is behind us.
+        """The recorded call that this one is; None if it is to be made.
 
         Calls that were made at the same time may come in another order. A call that was never
-        recorded, while others wait to be made again, is a divergence.
+        recorded, while others of its block wait to be made again, is a divergence.
         """
-        for call in self.waiting:
-            if (call.tool, call.key) != (effect.tool, effect.key):
-                continue
-            if call.digest == effect.digest:
-                self._waiting.remove(call.index)
+        for call in self._earlier:
+            if _same(call, effect):
+                self._earlier.remove(call)
                 return call
-            if call.key is not None:
-                raise DivergenceError(
-                    f"the call with key {call.key!r} was recorded as {call}, and is made now as "
-                    f"{effect}: give it another key"
-                )
-        if self._waiting and effect.key is None:
-            raise self.divergence(f"the program calls {effect}")
+        for places in (self._waiting, self._cut):
+            for index in places:
+                if _same(self._calls[index], effect):
+                    places.remove(index)
+                    return self._calls[index]
+        if effect.key is None and self.waiting(effect.block):
+            if effect.block not in self._loose:
+                raise divergence(f"the program calls {effect}", self.waiting(effect.block)[0])
+            return None
+        self._earlier = [call for call in self._earlier if call.block != effect.block]
         return None
 
-    def divergence(self, what: str) -> DivergenceError:
-        """What to say of a program that does not do again what it did."""
-        return DivergenceError(
-            f"this run was resumed, and {what} where {self.waiting[0]} was recorded. Make the "
-            "program do again what it did, roll back to a checkpoint before, or open the session "
-            'with on_divergence="live" to go on from here and leave what was recorded'
-        )
+    def is_left_by(self, effect: Effect) -> bool:
+        """Whether a program that makes this call goes another way than the one recorded."""
+        return effect.key is None and bool(self.waiting(effect.block))
+
+    def leave(self, block: Block) -> list[Effect]:
+        """Take out what waits to be made again in a block: the program goes another way."""
+        left = self.waiting(block)
+        for call in left:
+            self._waiting.remove(call.index)
+            del self._calls[call.index]
+        self._earlier = [call for call in self._earlier if call.block != block]
+        return left
 
     def unknown(self) -> list[Effect]:
         """Calls that were begun and of whose end nothing is known."""
         return [call for call in self.calls if call.status == "started"]
 
-    def known_by(self, tool: str, key: str) -> Effect | None:
-        """A call that was made under that key."""
-        for call in self._calls.values():
-            if (call.tool, call.key, call.status) == (tool, key, "done"):
-                return call
-        return None
+    def with_key(self, tool: str, key: str) -> list[Effect]:
+        """The calls of a tool under a key."""
+        return [call for call in self.calls if (call.tool, call.key) == (tool, key)]
 
-    @classmethod
-    def read(cls, noted: Iterable[tuple[str, Any]]) -> Journal:
-        """The journal that the notes of a head tell of, given as keys and values in order."""
-        found: dict[int, Effect] = {}
-        retried: set[str] = set()
-        for key, value in noted:
-            kind, _, rest = key.partition("/")
-            if kind != "call":
-                continue
-            effect = Effect.from_dict(value)
-            found[effect.index] = effect
-            if rest.partition("/")[2].startswith(RETRY):
-                retried.add(effect.id)
-            else:
-                retried.discard(effect.id)
-        journal = cls(found.values())
-        journal.retried = retried
-        return journal
+
+def divergence(what: str, call: Effect) -> DivergenceError:
+    """What to say of a program that does not do again what it did."""
+    return DivergenceError(
+        f"this run was resumed, and {what} where {call} was recorded. Make the program do again "
+        "what it did, roll back to a checkpoint before, or open the session with "
+        'on_divergence="live" to go on from here and leave what was recorded'
+    )
+
+
+def _same(call: Effect, effect: Effect) -> bool:
+    mine = (call.block, call.tool, call.key, call.digest)
+    return mine == (effect.block, effect.tool, effect.key, effect.digest)
+
+
+def read(
+    noted: Iterable[tuple[str, Any]], opened: Iterable[Effect] = ()
+) -> tuple[list[Effect], set[str]]:
+    """The calls that the notes of a head tell of, and which of them are to be made again.
+
+    ``opened`` are earlier calls; those among them that had begun and not ended when the head was
+    made count too. Notes are given as keys and values, in the order they were written.
+    """
+    found = {call.id: replace(call, index=-1) for call in opened if call.status == "started"}
+    retried: set[str] = set()
+    lease = 0
+    for key, value in noted:
+        kind, _, rest = key.partition("/")
+        if kind == TAKEN:
+            lease = value
+        if kind != "call" or value[LEASE] < lease:  # by one who had lost the session
+            continue
+        before = found.pop(value["id"], None)
+        effect = Effect.from_dict({**(before.as_dict() if before is not None else {}), **value})
+        found[effect.id] = effect
+        if rest.partition("/")[2].startswith(RETRY):
+            retried.add(effect.id)
+        else:
+            retried.discard(effect.id)
+    free = 1 + max((call.index for call in found.values()), default=-1)
+    calls = sorted(found.values(), key=lambda call: call.index)
+    carried = [call for call in calls if call.index < 0]
+    numbered = [replace(call, index=free + extra) for extra, call in enumerate(carried)]
+    every = [*(call for call in calls if call.index >= 0), *numbered]
+    return [call for call in every if call.status != "void"], retried

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from holdfast.errors import SessionBusyError, SessionLostError
 from holdfast.ids import new_id
@@ -33,6 +34,8 @@ class Lease:
     owner: str
     seconds: float
     until: datetime
+    is_taken_over: bool = False
+    """Whether the process that held it before may still be alive."""
 
     def renewed(self) -> Lease:
         return replace(self, until=_end(self.seconds))
@@ -43,8 +46,8 @@ class Lease:
 
 
 def scope_of(agent_id: str, session_id: str) -> str:
-    """Where the leases of a session are noted."""
-    return f"/sessions/{agent_id}/{session_id}"
+    """Where the leases of a session are noted; no two sessions share a place."""
+    return f"/sessions/{quote(agent_id, safe='', errors='surrogatepass')}/{session_id}"
 
 
 def acquire(
@@ -53,10 +56,11 @@ def acquire(
     """Take the lease of a session; an error if another process holds it, or may."""
     scope = scope_of(agent_id, session_id)
     held = yield from _held(engine, scope)
-    if held is not None and not held["released"]:
+    taken = held is not None and not held["released"] and not _is_dead(held["owner"])
+    if held is not None and taken:
         _check_free(session_id, held, takeover)
     number = 1 if held is None else held["number"] + 1
-    lease = Lease(scope, number, _this_process(), seconds, _end(seconds))
+    lease = Lease(scope, number, _this_process(), seconds, _end(seconds), taken)
     written = notes.Written()
     written.add(engine, scope, f"lease/{number}", _value(lease))
     try:
@@ -82,8 +86,6 @@ def _held(engine: Engine, scope: str) -> Plan[dict[str, Any] | None]:
 
 def _check_free(session_id: str, held: dict[str, Any], takeover: bool) -> None:
     owner, until = held["owner"], held["until"]
-    if _is_dead(owner):
-        return
     if datetime.now(UTC) < until:
         raise SessionBusyError(
             f"session {session_id!r} is worked on by {_shown(owner)} until {until:%H:%M:%S} UTC "
@@ -98,14 +100,19 @@ def _check_free(session_id: str, held: dict[str, Any], takeover: bool) -> None:
 
 def renew(engine: Engine, lease: Lease) -> Plan[Lease]:
     """Hold on to a lease; SessionLostError if another process has taken the session."""
-    held = yield from _held(engine, lease.scope)
-    if held is not None and held["number"] != lease.number:
+    if not (yield from is_held(engine, lease)):
         raise lost(lease)
     again = lease.renewed()
     written = notes.Written()
     written.add(engine, lease.scope, f"lease/{lease.number}/{new_id()}", _value(again), again.until)
     yield from written.write()
     return again
+
+
+def is_held(engine: Engine, lease: Lease) -> Plan[bool]:
+    """Whether nobody else took the session since."""
+    held = yield from _held(engine, lease.scope)
+    return held is None or held["number"] == lease.number
 
 
 def release(engine: Engine, lease: Lease) -> Plan[None]:
@@ -135,13 +142,21 @@ def _end(seconds: float) -> datetime:
 
 
 def _this_process() -> str:
-    return f"{socket.gethostname()}:{_boot()}:{os.getpid()}:{_started(os.getpid())}"
+    return f"{_machine()}:{_boot()}:{os.getpid()}:{_started(os.getpid())}"
+
+
+def _machine() -> str:
+    """The host and, as containers may share its name, the namespace in which pids are counted."""
+    try:
+        return f"{socket.gethostname()}/{Path('/proc/self/ns/pid').stat().st_ino}"
+    except OSError:
+        return socket.gethostname()
 
 
 def _is_dead(owner: str) -> bool:
     """Whether a process of this very machine is known to have ended."""
     host, boot, pid, started = [*owner.rsplit(":", 3), "", "", ""][:4]
-    if host != socket.gethostname() or boot != _boot() or not boot or not pid.isdecimal():
+    if host != _machine() or boot != _boot() or not boot or not pid.isdecimal():
         return False
     return _started(int(pid)) != started
 
@@ -165,4 +180,4 @@ def _started(pid: int) -> str:
 
 def _shown(owner: str) -> str:
     host, _, pid, _ = [*owner.rsplit(":", 3), "", "", ""][:4]
-    return f"process {pid} on {host}"
+    return f"process {pid} on {host.partition('/')[0]}"

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from holdfast.core.diff import Diff
 from holdfast.errors import InvalidArgumentError, RunError
 from holdfast.model import Checkpoint, CheckpointInfo, checked_name
-from holdfast.session.effects import Effect, effects_in
-from holdfast.session.journal import Journal
-from holdfast.stores.base import Query
+from holdfast.session import journal as journals
+from holdfast.session.effects import Effect
+from holdfast.session.log import Log
+from holdfast.stores.base import Query, Store
 from holdfast.verbs import notes, plan
 from holdfast.verbs.engine import Engine
 from holdfast.verbs.plan import Plan
 from holdfast.verbs.read import ancestors, diff, restore
+
+if TYPE_CHECKING:
+    from holdfast.workspace import TreeDiff
 
 
 @dataclass(frozen=True)
@@ -27,15 +31,22 @@ class Step:
     """The calls that were made since the checkpoint before, with their outputs."""
     changes: Diff | None
     """What changed in the state since then; None for the first."""
+    files: TreeDiff | None
+    """What changed in the workspace since then, if one was captured."""
     tree_id: str | None
     """The files as they were, if a workspace was captured."""
+    is_unfinished: bool = False
+    """Whether these calls were made after the last checkpoint, and are in none yet."""
 
     def __str__(self) -> str:
         name = self.checkpoint.step_name or self.checkpoint.checkpoint_id[:13]
-        lines = [f"{self.checkpoint.step_index}  {name}"]
+        after = ", then: (not in a checkpoint yet)" if self.is_unfinished else ""
+        lines = [f"{self.checkpoint.step_index}  {name}{after}"]
         lines += [f"   {call} -> {_result(call)}" for call in self.calls]
         if self.changes is not None:
             lines += [f"   {line}" for line in str(self.changes).splitlines()]
+        if self.files:
+            lines += [f"   {line}" for line in str(self.files).splitlines()]
         return "\n".join(lines)
 
 
@@ -67,29 +78,57 @@ def chain(session: Sequence[Any]) -> Plan[list[CheckpointInfo]]:
     return [*(yield from ancestors(found[0].checkpoint_id))[::-1], found[0]]
 
 
-def step(engine: Engine, before: CheckpointInfo | None, info: CheckpointInfo) -> Plan[Step]:
+def step(
+    engine: Engine, store: Store, before: CheckpointInfo | None, info: CheckpointInfo
+) -> Plan[Step]:
     """What was recorded between two checkpoints."""
     kept = yield from restore(engine, info.checkpoint_id, True, "raw")
     known: set[str] = set()
-    changes = None
+    changes = files = None
     if before is not None:
         earlier = yield from restore(engine, before.checkpoint_id, True, "raw")
         known = {entry["id"] for entry in earlier.effects if "id" in entry}
         changes = (yield from diff(engine, before.checkpoint_id, info.checkpoint_id)).part("$")
-    calls = [effect for effect in effects_in(kept.effects) if effect.id not in known]
-    return Step(info, calls, changes, tree_of(kept))
+        files = yield from _files_between(store, earlier.workspace, kept.workspace)
+    every = Log(kept.effects).effects
+    calls = [each for each in every if each.id not in known and not each.abandoned]
+    return Step(info, calls, changes, files, tree_of(kept))
+
+
+def _files_between(store: Store, before: Any, after: Any) -> Plan[TreeDiff | None]:
+    """What changed from one captured workspace to another."""
+    if before is None or after is None:
+        return None
+    from holdfast.workspace import Snapshot
+    from holdfast.workspace.diff import compare
+    from holdfast.workspace.shelf import Shelf
+
+    a, b = (Snapshot.from_value(each).root.name for each in (before, after))
+    return (yield from plan.do(lambda: compare(Shelf(store), a, b)))
 
 
 def unfinished(engine: Engine, head: CheckpointInfo) -> Plan[list[Effect]]:
     """Calls that were made after the head of a session, and are in no checkpoint yet."""
     noted = yield from notes.read(engine, [head.checkpoint_id], on_unknown="raw")
-    return Journal.read([(note.key, value) for note, value in noted]).calls
+    calls, _ = journals.read([(note.key, value) for note, value in noted])
+    return calls
+
+
+def last_step(engine: Engine, head: CheckpointInfo) -> Plan[list[Step]]:
+    """What was done after the head of a session, if anything was."""
+    calls = yield from unfinished(engine, head)
+    ended = [call.workspace for call in calls if call.workspace is not None]
+    tree = _tree_id(ended[-1]) if ended else None
+    return [Step(head, calls, None, None, tree, is_unfinished=True)] if calls else []
 
 
 def tree_of(kept: Checkpoint) -> str | None:
     """The id of the files that a checkpoint holds."""
-    part: Any = kept.workspace
-    return part.get("tree_id") if isinstance(part, dict) else None
+    return _tree_id(kept.workspace)
+
+
+def _tree_id(captured: Any) -> str | None:
+    return captured.get("tree_id") if isinstance(captured, dict) else None
 
 
 def bisect(engine: Engine, where: Sequence[Any]) -> Plan[CheckpointInfo | None]:

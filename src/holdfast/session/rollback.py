@@ -1,6 +1,6 @@
 """Going back: compensations newest first, a new checkpoint on the old place, and the files.
 
-What is to be done is noted on the checkpoint from which a rollback starts, and each compensation
+What is to be done is noted with the checkpoint from which a rollback starts, and each compensation
 when it is done. So a rollback that was cut off is finished when the session is opened again. The
 checkpoint that ends it has the target as its parent; the way that is left stays in the tree, and
 ``undo`` leads back to it.
@@ -9,14 +9,16 @@ checkpoint that ends it has the target as its parent; the way that is left stays
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
+from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 from holdfast.errors import InvalidArgumentError, RollbackRefusedError, RunError
 from holdfast.model import Checkpoint, CheckpointInfo
-from holdfast.session.core import ROLLBACK, Core
-from holdfast.session.effects import Effect, effects_in
+from holdfast.session.core import ROLLBACK, SESSION, Core
+from holdfast.session.effects import Effect
+from holdfast.session.log import Entry, Log, turned
 from holdfast.stores.base import NoteExists
 from holdfast.stores.crashpoints import reach
 from holdfast.verbs import notes, plan
@@ -24,6 +26,8 @@ from holdfast.verbs.plan import Plan
 from holdfast.verbs.read import ancestors, get_info, restore
 
 SCOPES = ("state", "files")
+FROM = "rolled_back_from"
+"""The tag of a checkpoint that ended a rollback: where that was begun."""
 
 
 @dataclass(frozen=True)
@@ -55,80 +59,132 @@ def rollback(
     wanted = (scope,) if isinstance(scope, str) else tuple(scope)
     if not wanted or not set(wanted) <= set(SCOPES):
         raise InvalidArgumentError(f"scope is some of {', '.join(SCOPES)}, not {scope!r}")
+    core.held()
     target = yield from core.find(to, steps)
-    kept = yield from restore(core.engine, target.checkpoint_id, True, "raise")
-    standing = [effect for effect in _since(core, kept) if effect.stands()]
-    _check_allowed(standing, accept_irreversible)
-    _functions(core, standing)
-    before = yield from core.checkpoint("before rollback", parent_id=_head_id(core))
-    intent = {"target": target.checkpoint_id, "scope": list(wanted)}
-    written = notes.Written()
-    written.add(core.engine, before, ROLLBACK, intent)
-    yield from written.write()
+    name = f"rolled back to {target.step_name or target.checkpoint_id[:13]}"
+    return (yield from _begin(core, target, wanted, name, accept_irreversible))
+
+
+def undo(core: Core, accept_irreversible: bool) -> Plan[RolledBack]:
+    """Go to where the last rollback (or undo) was begun; what it compensated stays undone."""
+    core.held()
+    chain: list[CheckpointInfo] = [core.at, *(yield from ancestors(core.at.checkpoint_id))]
+    left = next((info for info in chain if FROM in info.metadata), None)
+    if left is None:
+        raise RunError("there is no rollback to undo in this run")
+    target = yield from get_info(left.metadata[FROM])
+    noted = yield from notes.read(
+        core.engine, [target.checkpoint_id], on_unknown=core.options.on_unknown
+    )
+    (scope,) = [value["scope"] for note, value in noted if note.key == ROLLBACK]
+    return (yield from _begin(core, target, scope, "rollback undone", accept_irreversible))
+
+
+def _begin(
+    core: Core,
+    target: CheckpointInfo,
+    scope: Collection[str],
+    name: str,
+    accept_irreversible: bool,
+) -> Plan[RolledBack]:
+    kept = yield from restore(core.engine, target.checkpoint_id, True, core.options.on_unknown)
+    if "state" in scope:
+        standing = _standing(core, kept)
+        _check_allowed(standing, accept_irreversible)
+        _functions(core, standing)
+    intent = {"target": target.checkpoint_id, "scope": list(scope), "name": name}
+    yield from core.checkpoint("before rollback", beside={ROLLBACK: intent})
     reach("run:rollback_begun")
-    return (yield from carry_out(core, intent))
+    return (yield from carry_out(core, intent, core.entered))
 
 
-def _head_id(core: Core) -> str:
-    assert core.head is not None
-    return core.head.checkpoint_id
+def carry_out(
+    core: Core, intent: dict[str, Any], entered: Collection[str] | None = None
+) -> Plan[RolledBack]:
+    """Do what a rollback still has to do, from the checkpoint it was begun at.
 
-
-def carry_out(core: Core, intent: dict[str, Any]) -> Plan[RolledBack]:
-    """Do what a rollback still has to do, from the checkpoint it was begun at."""
-    before = _head_id(core)
+    ``entered`` are the tasks that the program is in; None if it has not begun.
+    """
+    before = core.at.checkpoint_id
     target = yield from get_info(intent["target"])
-    kept = yield from restore(core.engine, target.checkpoint_id, True, "raise")
+    kept = yield from restore(core.engine, target.checkpoint_id, True, core.options.on_unknown)
+    undone, problems = set[str](), dict[str, str]()
     later = _since(core, kept)
-    standing = [effect for effect in later if effect.stands()]
-    functions = _functions(core, standing)
-    compensated, problems = yield from _compensate(core, before, standing, functions)
-    reach("run:compensated")
-    left = [
-        replace(effect, compensated=True) if effect.id in compensated else effect
-        for effect in later
-    ]
-    log = [*kept.effects, *_left(left)]
     if "state" in intent["scope"]:
-        core._take(kept)
-    core.log = log
+        standing = _standing(core, kept)
+        undone, problems = yield from _compensate(core, before, standing)
+        reach("run:compensated")
+        _turn(core, kept, [replace(each, abandoned=True) for each in later], undone, entered)
     files = kept.workspace if "files" in intent["scope"] else None
-    name = target.step_name or target.checkpoint_id[:13]
     now = yield from core.checkpoint(
-        f"rolled back to {name}",
-        parent_id=target.checkpoint_id,
+        intent["name"],
+        parent_id=target.checkpoint_id if "state" in intent["scope"] else before,
         workspace=files,
-        rolled_back_from=before,
+        tags={FROM: before},
     )
     reach("run:rolled_back")
     if core.files is not None and files is not None:
         yield from core.files.put_back(files)
     core.pending_rollback = None
+    if entered is None:
+        core.begin_journal([])
+    after = [replace(each, compensated=each.id in undone or each.compensated) for each in later]
     return RolledBack(
         now,
         target.checkpoint_id,
-        [effect for effect in left if effect.id in compensated],
-        [effect for effect in left if effect.stands()],
+        [each for each in after if each.id in undone],
+        [each for each in after if each.stands()] if "state" in intent["scope"] else [],
         problems,
     )
 
 
-def _left(effects: list[Effect]) -> Iterator[dict[str, Any]]:
-    for effect in effects:
-        yield {**effect.as_dict(), "abandoned": True}
+def _turn(
+    core: Core,
+    kept: Checkpoint,
+    later: list[Effect],
+    undone: set[str],
+    entered: Collection[str] | None,
+) -> None:
+    """Stand where a checkpoint stands, and know of what was done since on the way that is left."""
+    was, tasks = core.log, core.tasks
+    core.take(kept)
+    core.journal.forget()
+    marks: list[Entry] = [each.as_dict() for each in later]
+    marks += [{"undone": each} for each in undone]
+    known = {each.id for each in core.log.effects if each.compensated}
+    marks += [
+        {"undone": each.id} for each in was.effects if each.compensated and each.id not in known
+    ]
+    if entered is None:
+        core.log.extend([*marks, turned([])])
+        return
+    for task in entered:  # the program is in them, and goes on there
+        record = core.tasks.again(tasks.get(task))
+        if record.status != "in_progress":
+            core.tasks.put(record.begun())
+    core.turns += 1
+    core.log.extend([*marks, turned([SESSION, *map(core.block_of, entered)])])
 
 
 def _since(core: Core, kept: Checkpoint) -> list[Effect]:
-    """What was done after a checkpoint, the oldest first."""
+    """What was done after a checkpoint on the way to here, the oldest first."""
     known = {entry["id"] for entry in kept.effects if "id" in entry}
-    every = (*effects_in(core.log), *core.journal.calls)
+    every = Log([*core.log.entries, *(call.as_dict() for call in core.journal.calls)]).effects
     return [effect for effect in every if effect.id not in known]
 
 
+def _standing(core: Core, kept: Checkpoint) -> list[Effect]:
+    """What was done since and is still done; what was left before counts no more."""
+    return [each for each in _since(core, kept) if each.stands() and not each.abandoned]
+
+
 def _check_allowed(standing: list[Effect], accept_irreversible: bool) -> None:
-    lasting = [effect for effect in standing if effect.kind == "irreversible"]
+    lasting = [each for each in standing if each.kind == "irreversible" or each.is_unknown]
     if lasting and not accept_irreversible:
-        listed = "\n".join(f"  {effect}" for effect in lasting)
+        listed = "\n".join(
+            f"  {effect}" + (" (its end is unknown)" if effect.is_unknown else "")
+            for effect in lasting
+        )
         raise RollbackRefusedError(
             f"this would go back past what cannot be undone:\n{listed}\n"
             "To go back all the same and leave it done, pass accept_irreversible=True",
@@ -140,15 +196,19 @@ def _functions(core: Core, standing: list[Effect]) -> dict[str, Callable[..., An
     """The functions that undo these, all of them, before any is called."""
     found: dict[str, Callable[..., Any]] = {}
     for effect in standing:
-        if effect.kind != "reversible" or effect.compensate is None:
+        if effect.compensate is None or effect.is_unknown:
             continue
-        function = core.functions.get(effect.compensate) or find_function(effect.compensate)
+        function = (
+            core.functions.get(effect.id)
+            or core.functions.get(effect.compensate)
+            or find_function(effect.compensate)
+        )
         if function is None:
             raise RunError(
                 f"{effect} is undone by {effect.compensate}, which this program has not loaded: "
                 "import it, or open the session with tools=[that function]"
             )
-        found[effect.compensate] = function
+        found[effect.id] = function
     return found
 
 
@@ -158,55 +218,40 @@ def find_function(path: str) -> Callable[..., Any] | None:
     found: Any = sys.modules.get(module)
     for part in name.split("."):
         found = getattr(found, part, None)
-    return found if callable(found) else None
+    is_function = isinstance(found, (FunctionType, BuiltinFunctionType, type))
+    return found if is_function and callable(found) else None
 
 
 def _compensate(
-    core: Core, before: str, standing: list[Effect], functions: dict[str, Callable[..., Any]]
+    core: Core, before: str, standing: list[Effect]
 ) -> Plan[tuple[set[str], dict[str, str]]]:
     """Undo what can be, the newest first; returns which, and what went wrong."""
+    functions = _functions(core, standing)
     noted = {note.key for note in (yield from plan.notes([before]))}
     done = {key.removeprefix("undone/") for key in noted if key.startswith("undone/")}
     problems: dict[str, str] = {}
     for effect in reversed(standing):
-        if effect.compensate is None or effect.kind != "reversible" or effect.id in done:
+        if effect.is_unknown and effect.compensate is not None:
+            problems[effect.id] = "nobody knows whether it took place"
+        if effect.id not in functions or effect.id in done:
             continue
         reach("run:before_compensation")
+        function = core.wrap(functions[effect.id])
         try:
-            function = functions[effect.compensate]
             yield from plan.call(function, effect.output, *effect.args, **effect.kwargs)
         except Exception as error:
             problems[effect.id] = f"{type(error).__name__}: {error}"
             continue
         reach("run:after_compensation")
-        written = notes.Written()
-        written.add(core.engine, before, f"undone/{effect.id}", {"effect": effect.id})
-        try:
-            yield from written.write()
-        except NoteExists:
-            pass
+        yield from _note_undone(core, before, effect.id)
         done.add(effect.id)
     return done, problems
 
 
-def undo(core: Core) -> Plan[str]:
-    """Go back to where the last rollback (or undo) was begun; what it undid stays undone."""
-    assert core.head is not None
-    chain: list[CheckpointInfo] = [core.head, *(yield from ancestors(core.head.checkpoint_id))]
-    left = next((info for info in chain if "rolled_back_from" in info.metadata), None)
-    if left is None:
-        raise RunError("there is no rollback to undo in this run")
-    source = yield from restore(core.engine, left.metadata["rolled_back_from"], True, "raise")
-    before = yield from core.checkpoint("before undo", parent_id=_head_id(core))
-    compensated = [each.id for each in effects_in(core.log) if each.compensated]
-    core._take(source)
-    core.log += [{"undone": effect_id} for effect_id in compensated]
-    now = yield from core.checkpoint(
-        "rollback undone",
-        parent_id=source.checkpoint_id,
-        workspace=source.workspace,
-        rolled_back_from=before,
-    )
-    if core.files is not None and source.workspace is not None:
-        yield from core.files.put_back(source.workspace)
-    return now
+def _note_undone(core: Core, before: str, effect_id: str) -> Plan[None]:
+    written = notes.Written()
+    written.add(core.engine, before, f"undone/{effect_id}", {"effect": effect_id})
+    try:
+        yield from written.write()
+    except NoteExists:
+        return

@@ -11,22 +11,23 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from holdfast.errors import RunError, SessionLostError
+from holdfast.errors import HoldfastError, InvalidArgumentError, RunError, StoreClosedError
 from holdfast.model import CheckpointInfo
+from holdfast.session import calls
 from holdfast.session import rollback as back
 from holdfast.session.branch import adopted, forked, workspace_of
+from holdfast.session.core import Core, Options
 from holdfast.session.effects import Effect, Kind
-from holdfast.session.faces import RunFace, TaskFace
+from holdfast.session.faces import RunFace, TaskFace, each_remaining
 from holdfast.session.files import Files
 from holdfast.session.journal import ENDED, RETRY
+from holdfast.session.log import passed
 from holdfast.session.rollback import RolledBack
-from holdfast.session.tasks import each_remaining
 from holdfast.verbs import plan as plans
 from holdfast.verbs.read import find
 
 if TYPE_CHECKING:
     from holdfast.client import SyncClient
-    from holdfast.session.core import Options
 
 
 class Run(RunFace):
@@ -56,13 +57,19 @@ class Run(RunFace):
         return self
 
     def _open(self) -> None:
-        self._client._run(self._core.open())
+        self._core = Core(self._core.engine, self._core.options, self._core.files)
+        self._over.clear()
+        try:
+            self._client._run(self._core.open())
+            if self._core.pending_rollback is not None:
+                intent = self._core.pending_rollback
+                self._client._run(back.carry_out(self._core, intent))
+        except BaseException:
+            self._client._run(self._core.release())
+            raise
         self._is_open = True
         self._beat = threading.Thread(target=self._keep_alive, name="holdfast-lease", daemon=True)
         self._beat.start()
-
-        if self._core.pending_rollback is not None:
-            self._client._run(back.carry_out(self._core, self._core.pending_rollback))
 
     def __exit__(
         self,
@@ -80,19 +87,30 @@ class Run(RunFace):
         if not self._is_open:
             return
         self._is_open = False
-        for fork in self._forks:
-            fork._close(None)
-        self._over.set()
-        if self._beat is not None and self._beat is not threading.current_thread():
-            self._beat.join()
+        cut_off = None if isinstance(error, Exception) else error
+        with contextlib.ExitStack() as last_first:
+            last_first.callback(self._end, error)
+            for fork in self._forks:
+                last_first.callback(fork._close, cut_off)
 
-        self._client._run(self._core.close(error))
+    def _end(self, error: BaseException | None) -> None:
+        self._over.set()
+        if self._beat is not None:
+            self._beat.join()
+        try:
+            self._client._run(self._core.finish(error))
+        finally:
+            self._client._run(self._core.release())
 
     def _keep_alive(self) -> None:
         """Hold on to the session while it is worked on, however long a call takes."""
         while not self._over.wait(self._core.options.lease_seconds / 4):
-            with contextlib.suppress(SessionLostError):  # the next write says so
+            try:
                 self._client._run(self._core.keep_lease())
+            except StoreClosedError:
+                return
+            except HoldfastError:  # the next write says so, if it is still so
+                continue
 
     @property
     def tasks(self) -> Tasks:
@@ -100,8 +118,15 @@ class Run(RunFace):
         return Tasks(self, None)
 
     def checkpoint(self, name: str | None = None, **tags: Any) -> str:
-        """Keep state, tasks, calls and files as the next checkpoint; returns its id."""
-        return self._client._run(self._core.checkpoint(name, **tags))
+        """Keep state, tasks, calls and files as the next checkpoint; returns its id.
+
+        A resumed program goes on from here: it does not make again what was called before in the
+        same task (or, outside of tasks, in the session), so the state has to say how far it came.
+        """
+        block = self._core.block
+        return self._client._run(
+            self._core.checkpoint(name, block=block, marks=[passed(block[0])], tags=tags)
+        )
 
     def call(
         self,
@@ -122,7 +147,7 @@ class Run(RunFace):
         undone and was made on a way that was rolled back is not made again, unless ``again``.
         """
         return self._client._run(
-            self._core.call(function, args, kwargs, effect, compensate, key, again)
+            calls.call(self._core, function, args, kwargs, effect, compensate, key, again)
         )
 
     def tool(
@@ -164,9 +189,12 @@ class Run(RunFace):
         """
         return self._client._run(back.rollback(self._core, to, steps, scope, accept_irreversible))
 
-    def undo(self) -> str:
-        """Go back to where the last rollback was begun; returns the checkpoint there is now."""
-        return self._client._run(back.undo(self._core))
+    def undo(self, *, accept_irreversible: bool = False) -> RolledBack:
+        """Go to where the last rollback was begun; undone once more, back again.
+
+        What was called since is undone as by a rollback; what that one compensated stays undone.
+        """
+        return self._client._run(back.undo(self._core, accept_irreversible))
 
     def fork(
         self,
@@ -179,8 +207,10 @@ class Run(RunFace):
 
         Copies of the workspace are made beside it, or at ``paths``. They are closed with this run.
         """
+        if paths is not None and len(paths) != (n if names is None else len(names)):
+            raise InvalidArgumentError("give a path for each fork")
         sessions = self._client._run(forked(self._core, n, names))
-        runs = []
+        runs: list[Run] = []
         for number, session_id in enumerate(sessions):
             files = None
             if self._core.files is not None:
@@ -188,8 +218,8 @@ class Run(RunFace):
             options = replace(self._core.options, session_id=session_id)
             run = Run(self._client, options, files)
             run._open()
+            self._forks.append(run)
             runs.append(run)
-        self._forks += runs
         return runs
 
     def _fork_files(self, session_id: str, path: str | Path | None) -> Files:
@@ -234,19 +264,19 @@ class UnknownEffect:
 
     def retry(self) -> None:
         """Have it made again, under the same idempotency key."""
-        self._run._client._run(self._run._core.decide(self.effect, RETRY))
+        self._run._client._run(calls.decide(self._run._core, self.effect, RETRY))
 
     def mark_done(self, output: Any = None) -> None:
         """Say that it took place, and what it gave."""
         self._run._client._run(
-            self._run._core.decide(self.effect, ENDED, status="done", output=output)
+            calls.decide(self._run._core, self.effect, ENDED, status="done", output=output)
         )
 
     def mark_failed(self, error: Exception | str) -> None:
         """Say that it did not take place; the program gets the error."""
         raised = error if isinstance(error, Exception) else RunError(error)
         self._run._client._run(
-            self._run._core.decide(self.effect, ENDED, status="failed", error=raised)
+            calls.decide(self._run._core, self.effect, ENDED, status="failed", error=raised)
         )
 
 
@@ -267,9 +297,12 @@ class Tasks:
         return self
 
     def remaining(self) -> Iterator[Task]:
-        """Tasks that are not done, each when all it needs is."""
-        for record in each_remaining(self._run._core.tasks, self._parent):
-            yield Task(self._run, record)
+        """Tasks that are not done, each when all it needs is.
+
+        One that fails and has retries left is given out again; its error goes no further then.
+        """
+        for record in each_remaining(self._run._core, self._parent):
+            yield Task(self._run, record, is_retried=True)
 
     def __iter__(self) -> Iterator[Task]:
         records = self._run._core.tasks.records
@@ -302,14 +335,14 @@ class Task(TaskFace):
         kind: type[BaseException] | None,
         error: BaseException | None,
         traceback: TracebackType | None,
-    ) -> None:
-        self._run._client._run(self._run._core.end_task(self._record, error))
+    ) -> bool:
+        again = self._run._client._run(self._run._core.end_task(self._record, error))
         self._show_progress()
+        return again and self._is_retried
 
     def skip(self, reason: str) -> None:
         """Leave it out, and say why."""
-        self._run._core.tasks.end(self._record, "skipped", reason)
-        self._run._client._run(self._run._core.checkpoint(f"{self.id}: skipped"))
+        self._run._client._run(self._run._core.skip_task(self._record, reason))
 
     def plan(self, *tasks: str | Mapping[str, Any]) -> Tasks:
         """Divide it into parts."""

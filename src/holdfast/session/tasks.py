@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, dataclass, field, fields, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -14,7 +14,7 @@ DONE: tuple[Status, ...] = ("completed", "skipped")
 _GIVEN = ("id", "name", "needs", "data", "retries")
 
 
-@dataclass
+@dataclass(frozen=True)
 class TaskRecord:
     """One step of the plan, as it is kept in every checkpoint."""
 
@@ -32,11 +32,36 @@ class TaskRecord:
     ended_at: datetime | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        return {
-            name: value
-            for name in self.__dataclass_fields__
-            if (value := getattr(self, name)) not in (None, [], 0)
-        }
+        """Plain data, as it is kept; what says nothing is left out."""
+        data = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {name: value for name, value in data.items() if not _says_nothing(name, value)}
+
+    def begun(self) -> TaskRecord:
+        """The same, begun now."""
+        return replace(
+            self,
+            status="in_progress",
+            attempts=self.attempts + 1,
+            reason=None,
+            started_at=datetime.now(UTC),
+            ended_at=None,
+        )
+
+    def ended(self, status: Status, reason: str | None = None) -> TaskRecord:
+        """The same, ended now."""
+        return replace(self, status=status, reason=reason, ended_at=datetime.now(UTC))
+
+
+_DEFAULTS = {
+    each.name: each.default if each.default_factory is MISSING else each.default_factory()
+    for each in fields(TaskRecord)
+}
+
+
+def _says_nothing(name: str, value: Any) -> bool:
+    """Whether a field has its default; by type first, as data may be an array, or False."""
+    default = _DEFAULTS[name]
+    return type(value) is type(default) and bool(value == default)
 
 
 class Plan:
@@ -48,15 +73,34 @@ class Plan:
     def as_list(self) -> list[dict[str, Any]]:
         return [record.as_dict() for record in self.records]
 
+    def known(self, task_id: str) -> TaskRecord | None:
+        """The task of that id, if there is one."""
+        return next((record for record in self.records if record.id == task_id), None)
+
     def get(self, task_id: str) -> TaskRecord:
         """The task of that id or, if no other has it, of that name."""
-        for record in self.records:
-            if record.id == task_id:
-                return record
+        record = self.known(task_id)
         named = [record for record in self.records if record.name == task_id]
-        if len(named) == 1:
+        if record is None and len(named) == 1:
             return named[0]
-        raise TaskError(f"no task {task_id!r} in the plan: {', '.join(r.id for r in self.records)}")
+        if record is None:
+            listed = ", ".join(each.id for each in self.records) or "it is empty"
+            raise TaskError(f"no task {task_id!r} in the plan: {listed}")
+        return record
+
+    def put(self, record: TaskRecord) -> None:
+        """Replace a task by what became of it, or add it."""
+        for place, known in enumerate(self.records):
+            if known.id == record.id:
+                self.records[place] = record
+                return
+        self.records.append(record)
+
+    def again(self, task: TaskRecord) -> TaskRecord:
+        """A task as it stands; one that a rollback led back before is planned anew."""
+        if self.known(task.id) is None:
+            self.put(replace(task, status="pending", attempts=0, reason=None))
+        return self.get(task.id)
 
     def merge(self, items: Iterable[str | Mapping[str, Any]], parent: str | None) -> None:
         """Take over the plan of the program as it is now.
@@ -64,58 +108,34 @@ class Plan:
         Tasks that are known keep how far they came; new ones are added behind; those that are no
         longer planned are skipped, and say so.
         """
-        planned = [_record(item, parent) for item in items]
-        ids = [record.id for record in planned]
-        if len(set(ids)) != len(ids):
-            twice = next(each for each in ids if ids.count(each) > 1)
-            raise TaskError(f"two tasks of the plan are called {twice!r}: give them ids")
-        known = {record.id: record for record in self.records if record.parent == parent}
-        for record in planned:
-            if record.id in known:
-                known[record.id].name = record.name
-                known[record.id].needs = record.needs
-                known[record.id].data = record.data
-                known[record.id].retries = record.retries
-                if known[record.id].reason == _UNPLANNED:
-                    known[record.id].status, known[record.id].reason = "pending", None
-            else:
-                self.records.append(record)
-        for record in known.values():
-            if record.id not in ids and record.status not in DONE:
-                record.status, record.reason = "skipped", _UNPLANNED
-        self._check_needs(planned)
-
-    def _check_needs(self, planned: list[TaskRecord]) -> None:
-        ids = {record.id for record in self.records}
-        for record in planned:
-            missing = [need for need in record.needs if need not in ids]
-            if missing:
-                raise TaskError(
-                    f"task {record.id!r} needs {missing[0]!r}, which is not in the plan"
-                )
-        waiting = {record.id: set(record.needs) for record in self.records}
-        while ready := [task for task, needs in waiting.items() if not needs & waiting.keys()]:
-            for task in ready:
-                del waiting[task]
-        if waiting:
-            raise TaskError(f"tasks need each other in a circle: {', '.join(sorted(waiting))}")
+        planned = {}
+        for record in [_record(item, parent) for item in items]:
+            if record.id in planned:
+                raise TaskError(f"two tasks of the plan are called {record.id!r}: give them ids")
+            planned[record.id] = record
+        merged = [
+            _merged(known, planned.pop(known.id, None)) if known.parent == parent else known
+            for known in self.records
+        ]
+        merged += planned.values()
+        _check_needs(merged)
+        self.records = merged
 
     def next(self, parent: str | None, passed: set[str]) -> TaskRecord | None:
         """The first task that is not done and whose needs are; none that was given out before."""
         status = {record.id: record.status for record in self.records}
-        blocked: list[TaskRecord] = []
+        blocked: tuple[TaskRecord, str] | None = None
         for record in self.records:
             if record.parent != parent or record.status in DONE or record.id in passed:
                 continue
-            if all(status[need] in DONE for need in record.needs):
+            missing = [need for need in record.needs if status[need] not in DONE]
+            if not missing:
                 return record
-            blocked.append(record)
-        if blocked and not passed & {record.id for record in blocked}:
-            waits = blocked[0]
-            needs = [need for need in waits.needs if status[need] not in DONE]
+            blocked = blocked or (record, missing[0])
+        if blocked is not None:
+            record, need = blocked
             raise TaskError(
-                f"task {waits.id!r} cannot begin: {needs[0]!r}, which it needs, is "
-                f"{status[needs[0]]}"
+                f"task {record.id!r} cannot begin: {need!r}, which it needs, is {status[need]}"
             )
         return None
 
@@ -128,24 +148,34 @@ class Plan:
             return 0.0
         return sum(record.status in DONE for record in leaves) / len(leaves)
 
-    def begin(self, record: TaskRecord) -> bool:
-        """Begin a task; False if it was begun before and is gone on with."""
-        if record.status == "in_progress":
-            return False
-        record.status = "in_progress"
-        record.attempts += 1
-        record.reason = None
-        record.started_at, record.ended_at = datetime.now(UTC), None
-        return True
-
-    def end(self, record: TaskRecord, status: Status, reason: str | None = None) -> None:
-        """Say how a task ended."""
-        record.status = status
-        record.reason = reason
-        record.ended_at = datetime.now(UTC)
-
 
 _UNPLANNED = "no longer in the plan"
+
+
+def _merged(known: TaskRecord, planned: TaskRecord | None) -> TaskRecord:
+    """A task that is known, as the program plans it now."""
+    if planned is None:
+        return known if known.status in DONE else known.ended("skipped", _UNPLANNED)
+    merged = replace(
+        known, name=planned.name, needs=planned.needs, data=planned.data, retries=planned.retries
+    )
+    if (known.status, known.reason) == ("skipped", _UNPLANNED):
+        return replace(merged, status="pending", reason=None, ended_at=None)
+    return merged
+
+
+def _check_needs(records: list[TaskRecord]) -> None:
+    """Refuse tasks that need what is not planned, or each other."""
+    waiting = {record.id: set(record.needs) for record in records}
+    for task, needs in waiting.items():
+        missing = sorted(needs - waiting.keys())
+        if missing:
+            raise TaskError(f"task {task!r} needs {missing[0]!r}, which is not in the plan")
+    while ready := [task for task, needs in waiting.items() if not needs & waiting.keys()]:
+        for task in ready:
+            del waiting[task]
+    if waiting:
+        raise TaskError(f"tasks need each other in a circle: {', '.join(sorted(waiting))}")
 
 
 def _record(item: str | Mapping[str, Any], parent: str | None) -> TaskRecord:
@@ -159,20 +189,18 @@ def _record(item: str | Mapping[str, Any], parent: str | None) -> TaskRecord:
     name = item.get("name") or item.get("id")
     if not isinstance(name, str) or not name.strip():
         raise InvalidArgumentError(f"a task needs a name: {item!r}")
-    own = str(item.get("id") or name)
-    needs = item.get("needs") or []
+    needs, retries = item.get("needs") or [], item.get("retries") or 0
+    if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
+        raise InvalidArgumentError(f"retries is a number from 0, not {retries!r}")
     prefix = f"{parent}/" if parent is not None else ""
     return TaskRecord(
-        id=prefix + own,
+        id=prefix + str(item.get("id") or name),
         name=name,
         needs=[prefix + need for need in ([needs] if isinstance(needs, str) else needs)],
         data=item.get("data"),
-        retries=int(item.get("retries") or 0),
+        retries=retries,
         parent=parent,
     )
-
-
-Drawn = Callable[[str], None]
 
 
 def bar(plan: Plan, width: int = 24) -> str:
@@ -182,11 +210,3 @@ def bar(plan: Plan, width: int = 24) -> str:
     filled = round(plan.progress * width)
     current = next((r.name for r in plan.records if r.status == "in_progress"), "")
     return f"[{'#' * filled}{'.' * (width - filled)}] {done}/{len(leaves)} {current}".rstrip()
-
-
-def each_remaining(plan: Plan, parent: str | None) -> Iterator[TaskRecord]:
-    """Tasks that are not done, in the order in which they can be; each is given out once."""
-    passed: set[str] = set()
-    while (record := plan.next(parent, passed)) is not None:
-        passed.add(record.id)
-        yield record

@@ -1,0 +1,133 @@
+"""The log of a run: every call up to the head, and what became of it later. It only grows.
+
+Beside calls it holds marks: ``undone`` (a call that was compensated), ``left`` (one that a failed
+attempt made), ``passed`` (a resumed program does not make again what comes before) and ``turned``
+(the run went on from another checkpoint, so that equal calls are other calls from here on).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from holdfast.ids import new_id
+from holdfast.session.effects import LASTING, Block, Effect
+
+Entry = Mapping[str, Any]
+
+
+class Log:
+    """Entries in order, and where to find calls that must not be made twice."""
+
+    def __init__(self, entries: Iterable[Entry] = ()) -> None:
+        self.entries: list[Entry] = []
+        self._effects: dict[str, Effect] = {}
+        self._by_key: dict[tuple[str, str], list[str]] = {}
+        self._by_digest: dict[str, list[str]] = {}
+        self._reused: set[str] = set()
+        self._tokens: dict[str | None, str] = {}
+        self._token = ""
+        self._since: dict[str, None] = {}
+        self._turned_in: set[Block] = set()
+        self.extend(entries)
+
+    def extend(self, entries: Iterable[Entry]) -> None:
+        """Add entries; what is there is never changed."""
+        for entry in entries:
+            self.entries.append(entry)
+            if "id" in entry:
+                self._add(Effect.from_dict(entry))
+            self._mark(entry)
+
+    def _add(self, effect: Effect) -> None:
+        known = effect.id in self._effects
+        self._effects[effect.id] = effect
+        if not effect.abandoned:
+            self._since[effect.id] = None
+        if known:
+            return
+        if effect.key is not None:
+            self._by_key.setdefault((effect.tool, effect.key), []).append(effect.id)
+        if effect.kind == "irreversible":
+            self._by_digest.setdefault(effect.digest, []).append(effect.id)
+        if effect.reused is not None:
+            self._reused.add(effect.reused)
+
+    def _mark(self, entry: Entry) -> None:
+        if "turned" in entry:
+            self._token, self._tokens = entry["turned"], {}
+            self._turned_in |= {(task, attempt) for task, attempt in entry["in"]}
+        elif "passed" in entry:
+            self._pass(entry)
+        elif "undone" in entry and (undone := self._effects.get(entry["undone"])) is not None:
+            self._effects[undone.id] = replace(undone, compensated=True)
+        elif "left" in entry and "id" not in entry:
+            left = self._effects[entry["left"]]
+            self._effects[left.id] = replace(left, left=True)
+
+    def _pass(self, entry: Entry) -> None:
+        if "task" not in entry:
+            self._token, self._tokens = entry["passed"], {}
+            self._since, self._turned_in = {}, set()
+            return
+        task = entry["task"]
+        self._tokens[task] = entry["passed"]
+        self._since = {i: None for i in self._since if self._effects[i].task != task}
+        self._turned_in = {block for block in self._turned_in if block[0] != task}
+
+    @property
+    def effects(self) -> list[Effect]:
+        """All calls, as they stand now, in the order in which they were begun."""
+        return list(self._effects.values())
+
+    def get(self, effect_id: str) -> Effect | None:
+        return self._effects.get(effect_id)
+
+    def with_key(self, tool: str, key: str) -> list[Effect]:
+        """The calls of a tool under a key."""
+        return [self._effects[each] for each in self._by_key.get((tool, key), ())]
+
+    def known_by(self, tool: str, key: str) -> Effect | None:
+        """The call that was made under that key, if it still holds."""
+        for effect in self.with_key(tool, key):
+            undone = effect.compensated or (effect.abandoned and effect.kind not in LASTING)
+            if effect.status == "done" and not undone:
+                return effect
+        return None
+
+    def left_standing(self, digest: str, reused: Collection[str | None]) -> Effect | None:
+        """An equal call that cannot be undone, made on a way or in an attempt that was left."""
+        for effect_id in self._by_digest.get(digest, ()):
+            effect = self._effects[effect_id]
+            is_left = effect.left or effect.abandoned
+            is_taken = effect_id in self._reused or effect_id in reused
+            if is_left and effect.status == "done" and not is_taken:
+                return effect
+        return None
+
+    def token(self, task: str | None) -> str:
+        """What tells calls of a task apart from equal ones made before its last mark."""
+        return self._tokens.get(task, self._token)
+
+    def open_calls(self, is_open: Callable[[Block], bool]) -> list[Effect]:
+        """Calls that a resumed program makes again: those of blocks it is in, since their mark.
+
+        A block that was closed is never open again, so its calls are not looked at twice.
+        """
+        self._since = {i: None for i in self._since if is_open(self._effects[i].block)}
+        return [self._effects[i] for i in self._since]
+
+    def turned_in(self) -> set[Block]:
+        """Blocks in whose middle the run went on from another checkpoint."""
+        return set(self._turned_in)
+
+
+def passed(*task: str | None) -> Entry:
+    """A mark: a resumed program does not make again what was called before, in a task or at all."""
+    return {"passed": new_id(), **({"task": task[0]} if task else {})}
+
+
+def turned(blocks: Iterable[Block]) -> Entry:
+    """A mark: the run goes on from another checkpoint, in the middle of these blocks."""
+    return {"turned": new_id(), "in": [list(block) for block in blocks]}
