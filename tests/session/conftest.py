@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.clients import FACES, STORES, Face, end, url_of
+from tests.clients import EVERYWHERE, FACES, Face, end, url_of
 from tests.session.kit import AGENT, SESSION, Tools, plainly
 
 Open = Callable[..., Any]
@@ -18,7 +18,7 @@ def face(request: pytest.FixtureRequest) -> Face:
     return FACES[request.param]
 
 
-@pytest.fixture(params=STORES)
+@pytest.fixture(params=EVERYWHERE)
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A store of each kind, empty."""
     return url_of(request.param, tmp_path)
