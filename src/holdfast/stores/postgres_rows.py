@@ -8,20 +8,15 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-import ormsgpack
-
-from holdfast.core.codec import pack, unpack
+from holdfast.core.codec import pack
 from holdfast.core.format import decompress
 from holdfast.core.tree import references
 from holdfast.errors import CheckpointIntegrityError, InvalidArgumentError
-from holdfast.model import CheckpointInfo, Framework, microseconds, moment
+from holdfast.model import CheckpointInfo, microseconds, moment
 from holdfast.stores.base import Note
+from holdfast.stores.rows import TIES, body_of, info_of, seq_of
 
 Row = Sequence[Any]
-
-TIES = 1024
-"""How many checkpoints may have been made in one microsecond."""
-_FARTHEST = 2**63 // TIES - 1
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _LOWEST = "00000000-0000-0000-0000-000000000000"
@@ -31,8 +26,6 @@ _NO_TEXT = re.compile("[\x00\ud800-\udfff]")
 
 _NEAR = 8
 """How many chunks are read together with the root."""
-
-_FRAMEWORKS = {framework.value: framework for framework in Framework}
 
 
 def now() -> int:
@@ -83,11 +76,6 @@ def session_name(agent_id: str, session_id: str) -> bytes:
     return hashlib.sha256(pack([agent_id, session_id])).digest()[:16]
 
 
-def seq_of(created_at: datetime) -> int:
-    """The first place for a time; the times before 1685 and after 2255 have none of their own."""
-    return max(-_FARTHEST, min(_FARTHEST, microseconds(created_at))) * TIES
-
-
 def record_row(info: CheckpointInfo, chunks: Mapping[bytes, bytes]) -> Row:
     """A record as the function ``keep`` takes it, from ``_seq`` on."""
     root = bytes.fromhex(info.content_id)
@@ -95,17 +83,6 @@ def record_row(info: CheckpointInfo, chunks: Mapping[bytes, bytes]) -> Row:
     if seq // TIES != microseconds(info.created_at):
         raise InvalidArgumentError(f"created_at is {info.created_at}: too far away to be kept")
     expires = info.expires_at
-    body = pack(
-        [
-            info.framework.value,
-            info.schema_version,
-            info.step_index,
-            info.step_name,
-            info.metadata,
-            info.ttl_seconds,
-            info.handoff_schema,
-        ]
-    )
     return (
         seq,
         None if expires is None else microseconds(expires),
@@ -116,7 +93,7 @@ def record_row(info: CheckpointInfo, chunks: Mapping[bytes, bytes]) -> Row:
         _beneath(chunks.get(root)),
         bytes.fromhex(info.checksum),
         info.handoff_target,
-        body,
+        body_of(info),
         session_name(info.agent_id, info.session_id),
         info.agent_id,
         info.session_id,
@@ -135,51 +112,13 @@ def _beneath(stored: bytes | None) -> list[bytes] | None:
     return names[:_NEAR] or None
 
 
-def info_of(row: Row) -> CheckpointInfo:
+def record_of(row: Row) -> CheckpointInfo:
     """The record of a row of ``RECORD_COLUMNS``."""
-    seq, key, agent, session, parent, expires, target, root, size, body, checksum = row
-    try:
-        framework, version, index, name, metadata, ttl, schema = _unpacked(body)
-        info = CheckpointInfo.of(
-            {
-                "checkpoint_id": name_of(key),
-                "agent_id": agent,
-                "session_id": session,
-                "parent_id": None if parent is None else name_of(parent),
-                "framework": _FRAMEWORKS[framework],
-                "schema_version": version,
-                "step_index": index,
-                "step_name": name,
-                "metadata": metadata,
-                "created_at": moment(seq // TIES),
-                "ttl_seconds": ttl,
-                "handoff_target": target,
-                "handoff_schema": schema,
-                "checksum": checksum.hex(),
-                "content_id": root.hex(),
-                "size": size,
-            }
-        )
-        if expires is not None or ttl is not None:
-            end = info.expires_at
-            if end is None or microseconds(end) != expires:
-                raise ValueError("its time to live does not fit")
-        return info
-    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
-        raise CheckpointIntegrityError(_shown(key), f"unreadable record ({error})") from None
-    except CheckpointIntegrityError as error:
-        raise CheckpointIntegrityError(_shown(key), error.reason) from None
+    return info_of(tuple(row), name_of, _shown)
 
 
 def _shown(key: bytes) -> str:
     return name_of(key) if key.startswith(b"\x00") else key.decode(errors="backslashreplace")
-
-
-def _unpacked(body: bytes) -> Any:
-    try:
-        return ormsgpack.unpackb(body)
-    except ValueError:  # it holds more than plain values, or is damaged
-        return unpack(body, "raw")
 
 
 def note_columns(notes: Sequence[Note]) -> Row:

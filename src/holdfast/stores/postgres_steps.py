@@ -37,21 +37,20 @@ from holdfast.stores.base import (
     unfold,
 )
 from holdfast.stores.postgres_rows import (
-    TIES,
     Row,
     bounds_of,
-    info_of,
     is_text,
     key_of,
     name_of,
     note_columns,
     note_of,
     now,
+    record_of,
     record_row,
-    seq_of,
     session_name,
     text_bytes,
 )
+from holdfast.stores.rows import TIES, seq_of
 
 T = TypeVar("T")
 Statement = tuple[str, Sequence[Any] | None]
@@ -205,7 +204,7 @@ class Methods:
         if not rows:
             return None
         *row, names, data = rows[0]
-        info = info_of(row)
+        info = record_of(row)
         near = dict(zip(names or (), data or (), strict=True))
         try:
             walk = unfold({bytes.fromhex(info.content_id): True}, {}, verify)
@@ -249,15 +248,15 @@ class Methods:
             agent_id=query.agent_id, session_id=query.session_id, limit=query.limit
         ) and (name := _session_of(query)):
             rows = yield from self._ask(sql.NEWEST, *name, now(), query.limit)
-            return [info_of(row) for row in rows]
+            return [record_of(row) for row in rows]
         where = _Where(query)
         if not query.tags:
             rows = yield from self._ask(*where.select(query.limit))
-            return [info_of(row) for row in rows]
+            return [record_of(row) for row in rows]
         found: list[CheckpointInfo] = []
         rows = yield from self._ask(*where.select(PAGE))
         while True:
-            found += filter(query.tagged, map(info_of, rows))
+            found += filter(query.tagged, map(record_of, rows))
             enough = query.limit is not None and len(found) >= query.limit
             if enough or len(rows) < PAGE:
                 return found[: query.limit]
@@ -268,7 +267,7 @@ class Methods:
         if agent_id is not None and not is_text(agent_id):
             return []
         rows = yield from self._ask(sql.SELECT_HEADS, now(), agent_id)
-        heads = ((info_of(row[:-1]), row[-1]) for row in rows)
+        heads = ((record_of(row[:-1]), row[-1]) for row in rows)
         return [SessionInfo(head.agent_id, head.session_id, head, n) for head, n in heads]
 
     def delete(self, checkpoint_ids: Collection[str]) -> Steps[int]:

@@ -15,9 +15,6 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-import ormsgpack
-
-from holdfast.core.codec import pack, unpack
 from holdfast.errors import (
     CheckpointConflictError,
     CheckpointIntegrityError,
@@ -25,7 +22,7 @@ from holdfast.errors import (
     InvalidArgumentError,
     StoreError,
 )
-from holdfast.model import CheckpointInfo, Framework, microseconds, moment
+from holdfast.model import CheckpointInfo, microseconds, moment
 from holdfast.stores import crashpoints
 from holdfast.stores import sqlite_schema as sql
 from holdfast.stores.base import (
@@ -48,13 +45,10 @@ from holdfast.stores.base import (
     gather,
     sort_newest_first,
 )
+from holdfast.stores.rows import TIES, Row, body_of, info_of, seq_of
 from holdfast.stores.sqlite_connection import Connections, Durability
 
-Row = tuple[Any, ...]
 _BATCH = 500
-_TIES = 1024
-"""How many checkpoints may have been made in one microsecond."""
-_FARTHEST = 2**63 // _TIES - 1
 
 
 class SqliteStore(Store):
@@ -172,16 +166,16 @@ class SqliteStore(Store):
             (key,) = db.execute(sql.SELECT_SESSION, session).fetchone()
             new_sessions[session] = key
         seq, *row = _row(info, key)
-        if seq // _TIES != microseconds(info.created_at):
+        if seq // TIES != microseconds(info.created_at):
             raise InvalidArgumentError(f"created_at is {info.created_at}: too far away to be kept")
-        for tie in range(_TIES):
+        for tie in range(TIES):
             try:
                 db.execute(sql.INSERT_CHECKPOINT, (seq + tie, *row))
                 return
             except sqlite3.IntegrityError as error:
                 if "checkpoints.seq" not in str(error):
                     raise CheckpointConflictError(info.checkpoint_id) from None
-        raise StoreError(f"{self.name} has {_TIES} checkpoints of one microsecond already")
+        raise StoreError(f"{self.name} has {TIES} checkpoints of one microsecond already")
 
     def load(self, checkpoint_id: str, verify: bool = True) -> Record | None:
         with self._db.reading() as db:
@@ -344,9 +338,9 @@ def _where(query: Query) -> tuple[str, list[Any]]:
     if query.handoff_target is not None:
         require("c.target = ?", query.handoff_target)
     if query.since is not None:
-        require("c.seq >= ?", _seq(query.since))
+        require("c.seq >= ?", seq_of(query.since))
     if query.until is not None:
-        require("c.seq < ?", _seq(query.until))
+        require("c.seq < ?", seq_of(query.until))
     if query.before is not None:
         require(sql.OLDER_THAN, _key(query.before))
     if not query.include_expired:
@@ -384,26 +378,10 @@ def _bounds(prefix: str) -> tuple[str, str | bytes]:
     return prefix, rest[:-1] + chr(0xE000 if following == 0xD800 else following)
 
 
-def _seq(created_at: datetime) -> int:
-    """The first place for a time; the times before 1685 and after 2255 have none of their own."""
-    return max(-_FARTHEST, min(_FARTHEST, microseconds(created_at))) * _TIES
-
-
 def _row(info: CheckpointInfo, session: int) -> Row:
     expires = info.expires_at
-    body = pack(
-        [
-            info.framework.value,
-            info.schema_version,
-            info.step_index,
-            info.step_name,
-            info.metadata,
-            info.ttl_seconds,
-            info.handoff_schema,
-        ]
-    )
     return (
-        _seq(info.created_at),
+        seq_of(info.created_at),
         _key(info.checkpoint_id),
         session,
         None if info.parent_id is None else _key(info.parent_id),
@@ -411,44 +389,13 @@ def _row(info: CheckpointInfo, session: int) -> Row:
         info.handoff_target,
         bytes.fromhex(info.content_id),
         info.size,
-        body,
+        body_of(info),
         bytes.fromhex(info.checksum),
     )
 
 
 def _info(row: Row) -> CheckpointInfo:
-    seq, key, agent, session, parent, expires, target, root, size, body, checksum = row
-    try:
-        framework, version, index, name, metadata, ttl, schema = _unpacked(body)
-        info = CheckpointInfo.of(
-            {
-                "checkpoint_id": _id(key),
-                "agent_id": agent,
-                "session_id": session,
-                "parent_id": None if parent is None else _id(parent),
-                "framework": _FRAMEWORKS[framework],
-                "schema_version": version,
-                "step_index": index,
-                "step_name": name,
-                "metadata": metadata,
-                "created_at": moment(seq // _TIES),
-                "ttl_seconds": ttl,
-                "handoff_target": target,
-                "handoff_schema": schema,
-                "checksum": checksum.hex(),
-                "content_id": root.hex(),
-                "size": size,
-            }
-        )
-        if expires is not None or ttl is not None:
-            end = info.expires_at
-            if end is None or microseconds(end) != expires:
-                raise ValueError("its time to live does not fit")
-        return info
-    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
-        raise CheckpointIntegrityError(_id(key), f"unreadable record ({error})") from None
-    except CheckpointIntegrityError as error:
-        raise CheckpointIntegrityError(_id(key), error.reason) from None
+    return info_of(row, _id)
 
 
 def _note_row(seq: int, note: Note) -> Row:
@@ -464,13 +411,3 @@ def _note(row: Row) -> Note:
         return Note(name, key, body, checksum, end, seq)
     except (OverflowError, TypeError):  # damaged: no checksum fits it
         return Note(name, str(key), b"", b"", seq=seq)
-
-
-_FRAMEWORKS = {framework.value: framework for framework in Framework}
-
-
-def _unpacked(body: bytes) -> Any:
-    try:
-        return ormsgpack.unpackb(body)
-    except ValueError:  # it holds more than plain values, or is damaged
-        return unpack(body, "raw")

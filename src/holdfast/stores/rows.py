@@ -1,0 +1,89 @@
+"""Records as rows of a table: what the stores that speak SQL share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+import ormsgpack
+
+from holdfast.core.codec import pack, unpack
+from holdfast.errors import CheckpointIntegrityError
+from holdfast.model import CheckpointInfo, Framework, microseconds, moment
+
+Row = tuple[Any, ...]
+
+TIES = 1024
+"""How many checkpoints may have been made in one microsecond."""
+_FARTHEST = 2**63 // TIES - 1
+_FRAMEWORKS = {framework.value: framework for framework in Framework}
+
+
+def seq_of(created_at: datetime) -> int:
+    """The first place for a time; the times before 1685 and after 2255 have none of their own."""
+    return max(-_FARTHEST, min(_FARTHEST, microseconds(created_at))) * TIES
+
+
+def body_of(info: CheckpointInfo) -> bytes:
+    """What of a record has no column of its own."""
+    return pack(
+        [
+            info.framework.value,
+            info.schema_version,
+            info.step_index,
+            info.step_name,
+            info.metadata,
+            info.ttl_seconds,
+            info.handoff_schema,
+        ]
+    )
+
+
+def info_of(
+    row: Row, id_of: Callable[[Any], str], shown: Callable[[Any], str] | None = None
+) -> CheckpointInfo:
+    """The record of a row: seq, id, agent, session, parent, expires, target, root, size, body, sum.
+
+    ``id_of`` reads an id as the store keeps it, ``shown`` says one that may be damaged.
+    """
+    seq, key, agent, session, parent, expires, target, root, size, body, checksum = row
+    try:
+        framework, version, index, name, metadata, ttl, schema = _unpacked(body)
+        info = CheckpointInfo.of(
+            {
+                "checkpoint_id": id_of(key),
+                "agent_id": agent,
+                "session_id": session,
+                "parent_id": None if parent is None else id_of(parent),
+                "framework": _FRAMEWORKS[framework],
+                "schema_version": version,
+                "step_index": index,
+                "step_name": name,
+                "metadata": metadata,
+                "created_at": moment(seq // TIES),
+                "ttl_seconds": ttl,
+                "handoff_target": target,
+                "handoff_schema": schema,
+                "checksum": checksum.hex(),
+                "content_id": root.hex(),
+                "size": size,
+            }
+        )
+        if expires is not None or ttl is not None:
+            end = info.expires_at
+            if end is None or microseconds(end) != expires:
+                raise ValueError("its time to live does not fit")
+        return info
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
+        reason = f"unreadable record ({error})"
+    except CheckpointIntegrityError as error:
+        reason = error.reason
+    raise CheckpointIntegrityError((shown or id_of)(key), reason)
+
+
+def _unpacked(body: bytes) -> Any:
+    try:
+        return ormsgpack.unpackb(body)
+    except ValueError:  # it holds more than plain values, or is damaged
+        return unpack(body, "raw")
