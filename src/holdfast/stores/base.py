@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from holdfast.core.codec import pack
 from holdfast.core.format import checked, chunk_id, decompress
@@ -339,31 +339,40 @@ def checked_path(path: object) -> str:
     return text
 
 
+Y = TypeVar("Y")
+S = TypeVar("S")
 Fetch = Callable[[Collection[bytes]], Mapping[bytes, bytes]]
 
 
 def gather(root: bytes, fetch: Fetch, verify: bool = True) -> dict[bytes, bytes]:
     """All chunks that a root needs, unpacked and checked, in as many fetches as it has levels."""
-    walk = unfold({root: True}, {}, verify)
+
+    def at_once(names: Collection[bytes]) -> Generator[None, None, Mapping[bytes, bytes]]:
+        return fetch(names)
+        yield  # never reached: it makes this the kind of fetch that may have to wait
+
     try:
-        wanted = next(walk)
-        while True:
-            wanted = walk.send(fetch(wanted))
+        next(unfold({root: True}, {}, at_once, verify))
     except StopIteration as end:
         return end.value  # type: ignore[no-any-return]
+    raise AssertionError("nothing was waited for")
 
 
 def unfold(
-    level: Mapping[bytes, bool], at_hand: Mapping[bytes, bytes], verify: bool = True
-) -> Generator[Collection[bytes], Mapping[bytes, bytes], dict[bytes, bytes]]:
+    level: Mapping[bytes, bool],
+    at_hand: Mapping[bytes, bytes],
+    fetch: Callable[[Collection[bytes]], Generator[Y, S, Mapping[bytes, bytes]]],
+    verify: bool = True,
+) -> Generator[Y, S, dict[bytes, bytes]]:
     """All chunks that some need, given which of them may refer to more.
 
-    Yields the names of those that are not at hand and is sent them as they are stored.
+    ``fetch`` is asked for those that are not at hand, as they are stored; it yields what it waits
+    for, and so does this.
     """
     found: dict[bytes, bytes] = {}
     while level:
         wanted = [name for name in level if name not in at_hand]
-        stored = (yield wanted) if wanted else {}
+        stored = (yield from fetch(wanted)) if wanted else {}
         following: dict[bytes, bool] = {}
         for name, may_refer in level.items():
             raw = at_hand.get(name)

@@ -211,14 +211,8 @@ class Methods:
         if not infos:
             return None
         try:
-            walk = unfold({bytes.fromhex(infos[0].content_id): True}, {}, verify)
-            wanted = next(walk)
-            while True:
-                stored = yield from self.fetch(wanted)
-                try:
-                    wanted = walk.send(stored)
-                except StopIteration as end:
-                    return Record(infos[0], end.value)
+            root = bytes.fromhex(infos[0].content_id)
+            return Record(infos[0], (yield from unfold({root: True}, {}, self.fetch, verify)))
         except CheckpointIntegrityError as error:
             if not (yield Inner("query", (query,))):
                 return None  # removed and collected while it was read

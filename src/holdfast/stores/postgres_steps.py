@@ -206,15 +206,14 @@ class Methods:
         *row, names, data = rows[0]
         info = record_of(row)
         near = dict(zip(names or (), data or (), strict=True))
+
+        def fetch(wanted: Collection[bytes]) -> Steps[dict[bytes, bytes]]:
+            far = yield from self.fetch([name for name in wanted if name not in near])
+            return near | far
+
         try:
-            walk = unfold({bytes.fromhex(info.content_id): True}, {}, verify)
-            wanted = next(walk)
-            while True:
-                stored = yield from self.fetch([name for name in wanted if name not in near])
-                try:
-                    wanted = walk.send(near | stored)
-                except StopIteration as end:
-                    return Record(info, end.value)
+            root = bytes.fromhex(info.content_id)
+            return Record(info, (yield from unfold({root: True}, {}, fetch, verify)))
         except CheckpointIntegrityError as error:
             again = yield from self._ask(statement, *values)
             if not again or again[0][1] != row[1]:  # removed and collected while it was read

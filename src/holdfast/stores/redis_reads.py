@@ -88,13 +88,8 @@ class Reads:
 
     def _whole(self, info: CheckpointInfo, verify: bool) -> Steps[Record | None]:
         try:
-            walk = unfold({bytes.fromhex(info.content_id): True}, {}, verify)
-            try:
-                wanted = next(walk)
-                while True:
-                    wanted = walk.send((yield from self.fetch(wanted)))
-            except StopIteration as end:
-                return Record(info, end.value)
+            root = bytes.fromhex(info.content_id)
+            return Record(info, (yield from unfold({root: True}, {}, self.fetch, verify)))
         except CheckpointIntegrityError as error:
             if not (yield [("EXISTS", self.keys.record(info.checkpoint_id))])[0]:
                 return None  # removed and collected while it was read

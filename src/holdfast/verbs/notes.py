@@ -55,26 +55,21 @@ def read(
 ) -> Plan[list[tuple[Note, Any]]]:
     """Notes in the order they were written, each with its value."""
     notes = yield from plan.notes(scopes, after, limit)
-    roots = {}
+    roots: list[bytes] = []
+    whole: dict[bytes, bytes] = {}
     for note in notes:
         check(note)
         raw = decompress(note.body)
-        roots[chunk_id(raw)] = raw
-    chunks = yield from beneath(roots.values())
-    chunks.update(roots)
-    return [
-        (
-            note,
-            decode(
-                chunk_id(decompress(note.body)),
-                chunks,
-                on_unknown=on_unknown,
-                allow_pickle=engine.allow_pickle,
-                trusts=trusts,
-            ),
-        )
-        for note in notes
+        roots.append(chunk_id(raw))
+        whole[roots[-1]] = raw
+    chunks = yield from beneath(whole.values())
+    chunks.update(whole)
+    pickles = engine.allow_pickle
+    values = [
+        decode(root, chunks, on_unknown=on_unknown, allow_pickle=pickles, trusts=trusts)
+        for root in roots
     ]
+    return list(zip(notes, values, strict=True))
 
 
 def check(note: Note) -> None:
@@ -90,10 +85,4 @@ def beneath(roots: Iterable[bytes]) -> Plan[dict[bytes, bytes]]:
     level: dict[bytes, bool] = {}
     for raw in roots:
         level.update(references(raw))
-    walk = unfold(level, {})
-    try:
-        wanted = next(walk)
-        while True:
-            wanted = walk.send((yield from plan.fetch(wanted)))
-    except StopIteration as end:
-        return end.value  # type: ignore[no-any-return]
+    return (yield from unfold(level, {}, plan.fetch))

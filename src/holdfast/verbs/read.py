@@ -226,13 +226,8 @@ def _load(engine: Engine, info: CheckpointInfo, at_hand: dict[bytes, bytes]) -> 
     """A record with its chunks, of which those at hand are not read again."""
     if not engine.shares_chunks:
         return (yield from plan.load(info.checkpoint_id))
-    walk = unfold({bytes.fromhex(info.content_id): True}, at_hand)
-    try:
-        wanted = next(walk)
-        while True:
-            wanted = walk.send((yield from plan.fetch(wanted)))
-    except StopIteration as end:
-        return Record(info, end.value)
+    root = bytes.fromhex(info.content_id)
+    return Record(info, (yield from unfold({root: True}, at_hand, plan.fetch)))
 
 
 def sessions(agent_id: str | None) -> Plan[list[SessionInfo]]:
