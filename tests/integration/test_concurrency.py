@@ -18,6 +18,8 @@ from holdfast import (
     SyncClient,
 )
 from holdfast.stores import sqlite_connection
+from holdfast.stores.base import Pending
+from holdfast.stores.sqlite import SqliteStore
 from tests.integration.concurrency_jobs import AGENT, common, state_at
 from tests.integration.fork_server import ForkServer
 
@@ -311,6 +313,55 @@ async def test_tasks_that_save_to_a_client_being_closed_are_told_and_lose_nothin
     saved = [(outcome, str(i), 0) for i, outcome in enumerate(outcomes) if type(outcome) is str]
     assert saved
     assert_all_kept(url, saved)
+
+
+async def test_closing_waits_for_a_save_that_was_queued_while_another_was_just_done(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flush, done, go_on = SqliteStore.flush, threading.Event(), threading.Event()
+
+    def held(store: SqliteStore, mine: Pending | None = None) -> list[Pending]:
+        batch = flush(store, mine)
+        if batch and not done.is_set():
+            done.set()
+            assert go_on.wait(60)
+        return batch
+
+    monkeypatch.setattr(SqliteStore, "flush", held)
+    client = Client.open(url)
+    first = asyncio.create_task(save(client, 1))
+    await asyncio.to_thread(done.wait, 60)
+    second = asyncio.create_task(save(client, 2))
+    while not client._store._waiting:  # type: ignore[attr-defined]
+        await asyncio.sleep(0)
+    closing = asyncio.create_task(client.close())
+    while client._loops._committers != {}:  # type: ignore[union-attr]
+        await asyncio.sleep(0)
+    go_on.set()
+
+    assert_all_kept(url, [(await first, "1", 0), (await second, "2", 0)])
+    await closing
+
+
+def test_a_save_queued_as_the_store_was_closed_is_told_so(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with SyncClient.open(url) as client:
+        client.save(AGENT, execution_state={}, session_id="s")
+        store = client._store
+        check = store._db.check  # type: ignore[attr-defined]
+
+        def closed_after_check() -> None:
+            check()
+            monkeypatch.undo()
+            store.close()
+
+        monkeypatch.setattr(store._db, "check", closed_after_check)  # type: ignore[attr-defined]
+        told: list[Pending] = []
+        pending = Pending(None, told.append)  # type: ignore[arg-type]
+        store.submit(pending)  # type: ignore[attr-defined]
+
+        assert [type(pending.error) for pending in told] == [StoreClosedError]
 
 
 def test_a_client_waits_for_another_program_that_writes(url: str, tmp_path: Path) -> None:

@@ -15,10 +15,10 @@ from typing import Any, Literal
 import ormsgpack
 
 from holdfast.core import basics, objects
-from holdfast.core.depth import Descent
 from holdfast.core.format import ID_BYTES
 from holdfast.core.kinds import REGISTERED, Kind, Unkeepable, add, by_code, exactly, kind_of
 from holdfast.core.raw import Link, Raw
+from holdfast.core.scan import Scan
 from holdfast.errors import CheckpointIntegrityError, SerializationError, UnknownTypeError
 
 OnUnknown = Literal["raise", "raw"]
@@ -58,7 +58,10 @@ class Ready:
 class Packer:
     """Packs values; one per thread of work."""
 
-    __slots__ = ("_depth", "_depth_allowed", "_trusting", "allow_pickle", "rewriting", "saw_bytes")
+    __slots__ = (
+        *("_depth", "_depth_allowed", "_interrupt", "_trusting"),
+        *("allow_pickle", "rewriting", "saw_bytes"),
+    )
 
     def __init__(self, allow_pickle: bool = False) -> None:
         self.allow_pickle = allow_pickle
@@ -69,6 +72,7 @@ class Packer:
         self._depth = 0
         self._depth_allowed = _QUICK_NESTING
         self._trusting = False
+        self._interrupt: BaseException | None = None
 
     def pack_trusting(self, value: Any) -> bytes:
         """The same, but a bytearray may be taken for bytes: only good for comparing."""
@@ -90,6 +94,7 @@ class Packer:
             if types <= {bytes}:
                 return data
         except (TypeError, ValueError, RecursionError):
+            self._raise_interrupt()
             if self._depth:
                 raise  # only the outermost call knows the whole value, and so the path
         else:
@@ -105,6 +110,7 @@ class Packer:
         try:
             return ormsgpack.packb(rewrite(value, self), self._extension, _PACK)
         except (TypeError, ValueError, RecursionError) as error:
+            self._raise_interrupt()
             if isinstance(error, SerializationError):
                 raise
             raise SerializationError("$", f"cannot be checkpointed ({error})") from error
@@ -148,8 +154,18 @@ class Packer:
             code, plain = self.reduce(value)
             data = plain if code in BYTES_KINDS else self.pack(plain)
             return ormsgpack.Ext(code, data)
+        except Exception:
+            raise
+        except BaseException as error:  # msgpack would hide it
+            self._interrupt = error
+            raise
         finally:
             self._depth -= 1
+
+    def _raise_interrupt(self) -> None:
+        interrupt, self._interrupt = self._interrupt, None
+        if interrupt is not None:
+            raise interrupt
 
 
 def _may_hold_bytes(data: bytes) -> bool:
@@ -178,10 +194,10 @@ def _stable_pickle(value: Any) -> bytes:
         raise Unkeepable(f"cannot be pickled either ({error}); exclude it") from error
 
 
-class Unpacker:
+class Unpacker(Scan):
     """Revives values under the safety rules; ``extra`` adds extension codes (chunks)."""
 
-    __slots__ = ("_descent", "_error", "allow_pickle", "extra", "on_unknown", "trusts")
+    __slots__ = ("allow_pickle", "extra", "on_unknown", "trusts")
 
     def __init__(
         self,
@@ -190,26 +206,11 @@ class Unpacker:
         extra: Callable[[int, bytes], Any] | None = None,
         trusts: Trusts | None = None,
     ) -> None:
+        super().__init__()
         self.on_unknown = on_unknown
         self.trusts = trusts
         self.allow_pickle = allow_pickle
         self.extra = extra
-        self._descent = Descent()
-        self._error: BaseException | None = None
-
-    def unpack(self, data: bytes) -> Any:
-        """The value of these bytes."""
-        self._descent.down(data)
-        try:
-            return ormsgpack.unpackb(data, ext_hook=self._revive)
-        except (ValueError, RecursionError) as error:
-            # msgpack hides what the hook raised, so the hook leaves it here.
-            cause, self._error = self._error, None
-            if cause is not None:
-                raise cause from None
-            raise CheckpointIntegrityError(None, f"unreadable value ({error})") from None
-        finally:
-            self._descent.up()
 
     def missing(self, code: int, plain: Any, why: str) -> Any:
         """See Reader.missing."""
@@ -217,19 +218,15 @@ class Unpacker:
             return Raw(code, plain)
         raise UnknownTypeError("$", exactly(plain[0], str), why)
 
-    def _revive(self, code: int, data: bytes) -> Any:
-        try:
-            kind = by_code.get(code)
-            if kind is not None:
-                plain = data if code in BYTES_KINDS else self.unpack(data)
-                return self._checked(kind, plain)
-            if self.extra is not None:
-                return self.extra(code, data)
-            raise CheckpointIntegrityError(None, f"unknown kind of value {code}")
-        except BaseException as error:
-            if self._error is None:
-                self._error = error
-            raise
+    def meet(self, code: int, data: bytes) -> Any:
+        """The value of an extension, of the kind that has its code."""
+        kind = by_code.get(code)
+        if kind is not None:
+            plain = data if code in BYTES_KINDS else self.unpack(data)
+            return self._checked(kind, plain)
+        if self.extra is not None:
+            return self.extra(code, data)
+        raise CheckpointIntegrityError(None, f"unknown kind of value {code}")
 
     def _checked(self, kind: Kind, plain: Any) -> Any:
         try:

@@ -6,11 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import ormsgpack
-
 from holdfast.core.chunks import Base
 from holdfast.core.codec import BYTES_KINDS, Ready
-from holdfast.core.depth import Descent
 from holdfast.core.format import (
     ELEMENT_SPLIT,
     PAGED_BYTES,
@@ -26,6 +23,7 @@ from holdfast.core.format import (
     unpack_index,
 )
 from holdfast.core.pages import MAX_PAGE, Page, fingerprint
+from holdfast.core.scan import Scan
 from holdfast.core.tree import Chunks, inner_index
 from holdfast.core.views import Layout
 from holdfast.errors import CheckpointIntegrityError
@@ -43,23 +41,16 @@ class Hole:
 
 def shallow(raw: bytes) -> Any:
     """The value of a chunk, with Holes for what it refers to and Ready for what is not plain."""
+    return _Shallow().unpack(raw)
 
-    descent = Descent()
 
-    def hook(code: int, data: bytes) -> Any:
+class _Shallow(Scan):
+    __slots__ = ()
+
+    def meet(self, code: int, data: bytes) -> Hole | Ready:
         if code in HOLES:
             return Hole(code, data)
-        if code in BYTES_KINDS:
-            return Ready(code, data)
-        descent.down(data)
-        plain = ormsgpack.unpackb(data, ext_hook=hook)
-        descent.up()
-        return Ready(code, plain)
-
-    try:
-        return ormsgpack.unpackb(raw, ext_hook=hook)
-    except ValueError as error:
-        raise CheckpointIntegrityError(None, f"unreadable chunk ({error})") from None
+        return Ready(code, data if code in BYTES_KINDS else self.unpack(data))
 
 
 def page_entries(index: bytes, chunks: Chunks) -> Iterator[tuple[bytes, int, bool, bool]]:

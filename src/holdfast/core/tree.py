@@ -6,10 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import ormsgpack
-
 from holdfast.core.codec import BYTES_KINDS, LINK, OnUnknown, Trusts, Unpacker, link_of
-from holdfast.core.depth import Descent
 from holdfast.core.format import (
     PAGED_BYTES,
     PAGED_DICT,
@@ -21,6 +18,7 @@ from holdfast.core.format import (
 )
 from holdfast.core.kinds import by_code
 from holdfast.core.rewrite import path_of_raw
+from holdfast.core.scan import Scan
 from holdfast.errors import CheckpointIntegrityError, UnknownTypeError
 
 Chunks = Mapping[bytes, bytes]
@@ -142,28 +140,30 @@ def references(raw: bytes, links: bool = False) -> list[tuple[bytes, bool]]:
 
     What a Link leads to is not needed to read the value, and is told only where it is asked for.
     """
-    found: list[tuple[bytes, bool]] = []
-    descent = Descent()
+    scan = _References(links)
+    scan.unpack(raw)
+    return scan.found
 
-    def collect(code: int, data: bytes) -> None:
+
+class _References(Scan):
+    __slots__ = ("found", "links")
+
+    def __init__(self, links: bool) -> None:
+        super().__init__()
+        self.found: list[tuple[bytes, bool]] = []
+        self.links = links
+
+    def meet(self, code: int, data: bytes) -> None:
         if code in (REF_LEAF, REF_NODE):
-            found.append((data, code == REF_NODE))
+            self.found.append((data, code == REF_NODE))
         elif code in _PAGED:
-            found.extend(index_references(data))
+            self.found.extend(index_references(data))
         elif code == LINK:
-            if links:
+            if self.links:
                 link = link_of(data)
-                found.append((link.name, not link.is_leaf))
+                self.found.append((link.name, not link.is_leaf))
         elif code in by_code and code not in BYTES_KINDS:
-            descent.down(data)
-            ormsgpack.unpackb(data, ext_hook=collect)
-            descent.up()
-
-    try:
-        ormsgpack.unpackb(raw, ext_hook=collect)
-    except ValueError as error:
-        raise CheckpointIntegrityError(None, f"unreadable chunk ({error})") from None
-    return found
+            self.unpack(data)
 
 
 def index_references(data: bytes) -> list[tuple[bytes, bool]]:
@@ -174,10 +174,14 @@ def index_references(data: bytes) -> list[tuple[bytes, bool]]:
 
 def inner_index(raw: bytes) -> bytes:
     """The index that a chunk of an upper level holds."""
-    try:
-        data = ormsgpack.unpackb(raw, ext_hook=lambda code, data: data)
-    except ValueError as error:
-        raise CheckpointIntegrityError(None, f"unreadable index ({error})") from None
+    data = _Content().unpack(raw)
     if type(data) is not bytes:
         raise CheckpointIntegrityError(None, "an index that is none")
     return data
+
+
+class _Content(Scan):
+    __slots__ = ()
+
+    def meet(self, code: int, data: bytes) -> bytes:
+        return data

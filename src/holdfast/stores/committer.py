@@ -69,8 +69,9 @@ class Committer:
         while True:
             self._work.wait()
             self._work.clear()
+            closing = self._closing  # before the flush, which then takes all that was queued
             self._store.flush()
-            if self._closing:
+            if closing:
                 return
 
     def stop(self) -> None:

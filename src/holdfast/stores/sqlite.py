@@ -86,6 +86,8 @@ class SqliteStore(Store):
         """Put a commit in the queue; ``flush`` carries it out."""
         self._db.check()
         self._waiting.append(pending)
+        if self._db.closed:  # meanwhile, so that nobody else may come to tell it
+            self.flush()
 
     def flush(self, mine: Pending | None = None) -> list[Pending]:
         """Commit all that wait, in one transaction; returns them. Stops early if mine is done."""
@@ -286,6 +288,7 @@ class SqliteStore(Store):
 
     def close(self) -> None:
         self._db.close()
+        self.flush()  # tells what was queued too late that the store is closed
 
 
 def _exists(db: sqlite3.Connection, checkpoint_id: str) -> bool:

@@ -1,0 +1,68 @@
+"""Unpacking msgpack with a hook of ours, so that whatever the hook raises comes out of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ormsgpack
+
+from holdfast.core.depth import Descent
+from holdfast.errors import CheckpointIntegrityError
+
+_HOOK_FAILED = "ext_hook failed"
+
+
+class Scan:
+    """Unpacks values; ``meet`` says what stands for an extension, and may unpack what is in it."""
+
+    __slots__ = ("_descent", "_error")
+
+    def __init__(self) -> None:
+        self._descent = Descent()
+        self._error: BaseException | None = None
+
+    def meet(self, code: int, data: bytes) -> Any:
+        """The value of an extension."""
+        raise NotImplementedError
+
+    def unpack(self, data: bytes) -> Any:
+        """The value of these bytes."""
+        self._descent.down(data)
+        try:
+            return self._unpack(data)
+        except (ValueError, RecursionError) as error:
+            if str(error) == _HOOK_FAILED:
+                self._find_interrupt(data)
+            raise CheckpointIntegrityError(None, f"unreadable value ({error})") from None
+        finally:
+            self._descent.up()
+
+    def _unpack(self, data: bytes) -> Any:
+        try:
+            return ormsgpack.unpackb(data, ext_hook=self._hook)
+        except (ValueError, RecursionError):
+            # msgpack hides what the hook raised, so the hook leaves it here.
+            cause, self._error = self._error, None
+            if cause is not None:
+                raise cause from None
+            raise
+
+    def _hook(self, code: int, data: bytes) -> Any:
+        try:
+            return self.meet(code, data)
+        except BaseException as error:
+            if self._error is None:
+                self._error = error
+            raise
+
+    def _find_interrupt(self, data: bytes) -> None:
+        """Raise an interrupt that struck as the hook was entered, where it could leave nothing.
+
+        Such a failure is not the data's: the same bytes go through when they are read again.
+        """
+        try:
+            self._unpack(data)
+        except (ValueError, RecursionError) as error:
+            if str(error) == _HOOK_FAILED:
+                return
+        raise KeyboardInterrupt
