@@ -6,15 +6,28 @@ import socket
 import threading
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from holdfast.stores.base import Store
 from holdfast.stores.redis import RedisStore
+from holdfast.testing import crash_points
+from tests.redis_servers import shared_cluster, shared_server
 
 ASKED = {
     *("commit", "load", "fetch", "notes", "match", "query", "heads"),
     *("delete", "sweep", "collect", "stats"),
 }
+
+
+PLACES: dict[str, Callable[[], Any]] = {"redis": shared_server, "redis+cluster": shared_cluster}
+POINTS = [(place, point) for place in PLACES for point in crash_points.POINTS[place]]
+JOBS = "tests.integration.redis_jobs"
+LATER = timedelta(days=1)
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
 
 
 class LoopThread:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -27,7 +28,8 @@ from tests.servers import PostgresServer
 
 pytest_plugins = ["tests.integration.postgres_fixtures"]
 
-JOBS = "tests.integration.postgres_jobs:"
+JOBS = "tests.integration.concurrency_jobs:"
+UNTIL_KILLED = "tests.integration.postgres_jobs:save_until_killed"
 THREADS, TASKS, PROCESSES = 8, 32, 4
 
 
@@ -38,8 +40,9 @@ def forks() -> Iterator[ForkServer]:
 
 
 @pytest.fixture
-def where(postgres: PostgresServer, schema: str) -> tuple[str, str]:
-    return postgres.dsn, schema
+def url(postgres: PostgresServer, schema: str) -> str:
+    """With fewer connections than there are threads and tasks."""
+    return f"{postgres.dsn}?schema={schema}&pool_size=4"
 
 
 @pytest.fixture
@@ -49,11 +52,11 @@ def store(postgres: PostgresServer, schema: str) -> Iterator[PostgresStore]:
 
 
 def assert_all_kept(
-    where: tuple[str, str], *told: Iterable[Any], state_of: Callable[[str, int], Any] = state_at
+    url: str, *told: Iterable[Any], state_of: Callable[[str, int], Any] = state_at
 ) -> None:
     """Every save that was told of is whole, and each session an unbroken chain of its steps."""
     sessions: dict[str, list[str]] = {}
-    with SyncClient(PostgresStore(where[0], schema=where[1])) as client:
+    with SyncClient.open(url) as client:
         assert client.verify().ok
         for checkpoint_id, name, step in chain.from_iterable(told):
             assert client.restore(checkpoint_id).execution_state == state_of(name, step)
@@ -65,40 +68,39 @@ def assert_all_kept(
                 assert [info.parent_id for info in listed] == [*ids[-2::-1], None]
 
 
-def test_threads_save_at_once(forks: ForkServer, where: tuple[str, str]) -> None:
-    (saved,) = forks.at_once((JOBS + "save_in_threads", *where, "p", THREADS, 10))
+def test_threads_save_at_once(forks: ForkServer, url: str) -> None:
+    (saved,) = forks.at_once((JOBS + "save_in_threads", url, "p", THREADS, 10))
 
     assert len(saved) == THREADS * 10
-    assert_all_kept(where, saved)
+    assert_all_kept(url, saved)
 
 
-def test_tasks_save_at_once(forks: ForkServer, where: tuple[str, str]) -> None:
-    (saved,) = forks.at_once((JOBS + "save_in_tasks", *where, "p", TASKS, 4))
+def test_tasks_save_at_once(forks: ForkServer, url: str) -> None:
+    (saved,) = forks.at_once((JOBS + "save_in_tasks", url, "p", TASKS, 4))
 
     assert len(saved) == TASKS * 4
-    assert_all_kept(where, saved)
+    assert_all_kept(url, saved)
 
 
-def test_processes_make_the_tables_at_once_and_save(
-    forks: ForkServer, where: tuple[str, str]
-) -> None:
-    jobs = [(JOBS + "open_and_save", *where, f"process-{i}", 5) for i in range(2 * PROCESSES)]
+def test_processes_make_the_tables_at_once_and_save(forks: ForkServer, url: str) -> None:
+    jobs = [(JOBS + "open_and_save", url, f"process-{i}", 5) for i in range(2 * PROCESSES)]
 
     told = forks.at_once(*jobs)
 
     assert [len(saved) for saved in told] == [5] * len(jobs)
-    assert_all_kept(where, *told)
+    assert_all_kept(url, *told)
 
 
-def test_nothing_that_is_saved_is_collected(forks: ForkServer, where: tuple[str, str]) -> None:
+def test_nothing_that_is_saved_is_collected(forks: ForkServer, url: str, tmp_path: Path) -> None:
+    done = str(tmp_path)
     *told, _, _ = forks.at_once(
-        *((JOBS + "save_what_others_throw_away", *where, f"p{i}", 12) for i in range(PROCESSES)),
-        (JOBS + "throw_away", *where, "thrown", 24),
-        (JOBS + "tend", *where, PROCESSES + 1),
+        *((JOBS + "save_what_others_throw_away", url, f"p{i}", 12, done) for i in range(PROCESSES)),
+        (JOBS + "throw_away", url, "thrown", 24, done),
+        (JOBS + "tend", url, done, PROCESSES + 1),
     )
 
     assert [len(saved) for saved in told] == [24] * PROCESSES
-    assert_all_kept(where, *told, state_of=lambda _, step: common(step))
+    assert_all_kept(url, *told, state_of=lambda _, step: common(step))
 
 
 @pytest.mark.parametrize("remove", ["delete", "sweep"])
@@ -128,25 +130,21 @@ def test_what_removes_records_waits_for_saves_that_have_begun(
 
 
 @pytest.mark.parametrize("job", ["use_after_fork", "use_async_after_fork"])
-def test_a_client_works_on_both_sides_of_a_fork(
-    forks: ForkServer, where: tuple[str, str], job: str
-) -> None:
-    (told,) = forks.at_once((JOBS + job, *where, 5))
+def test_a_client_works_on_both_sides_of_a_fork(forks: ForkServer, url: str, job: str) -> None:
+    (told,) = forks.at_once((JOBS + job, url, 5))
 
     assert len(told) == 15
-    assert_all_kept(where, told)
+    assert_all_kept(url, told)
 
 
-def test_children_of_a_process_whose_threads_save_can_save(
-    forks: ForkServer, where: tuple[str, str]
-) -> None:
-    (told,) = forks.at_once((JOBS + "fork_while_threads_save", *where, 10))
+def test_children_of_a_process_whose_threads_save_can_save(forks: ForkServer, url: str) -> None:
+    (told,) = forks.at_once((JOBS + "fork_while_threads_save", url, 10))
 
     ended = [thing for thing in told if thing[0] == "status"]
     assert ended == [["status", number, 0] for number in range(10)]
     saved = [thing for thing in told if thing[0] != "status"]
     assert len([thing for thing in saved if thing[1].startswith("fork-")]) == 20
-    assert_all_kept(where, saved)
+    assert_all_kept(url, saved)
 
 
 COUNTED = "application_name=counted"
@@ -273,20 +271,20 @@ def test_a_state_too_large_for_one_statement_is_kept_whole(store: PostgresStore)
 @pytest.mark.crash
 @pytest.mark.parametrize("point", [*crash_points.POINTS["postgres"], None])
 def test_a_save_that_is_killed_is_whole_or_absent(
-    forks: ForkServer, where: tuple[str, str], point: str | None
+    forks: ForkServer, url: str, point: str | None
 ) -> None:
     chance = random.Random(point)
     acknowledged: set[str] = set()
 
     for _ in range(4):
         if point is None:
-            job: tuple[Any, ...] = (JOBS + "save_until_killed", *where)
+            job: tuple[Any, ...] = (UNTIL_KILLED, url)
             ended = forks.killed(*job, told=chance.randint(0, 8), spin=chance.randrange(100_000))
         else:
-            ended = forks.killed(JOBS + "save_until_killed", *where, point, chance.randint(1, 6))
+            ended = forks.killed(UNTIL_KILLED, url, point, chance.randint(1, 6))
         assert ended.signal == signal.SIGKILL, ended.error
         acknowledged |= {saved for saved, _, _ in ended.told}
-        with SyncClient(PostgresStore(where[0], schema=where[1])) as client:
+        with SyncClient.open(url) as client:
             assert client.verify().ok
             listed = client.timeline(AGENT, "main", limit=None)
             assert [info.step_index for info in listed] == [*range(len(listed) - 1, -1, -1)]

@@ -1,8 +1,6 @@
 """What only the Redis store has: the order and the place of its keys, and native expiry."""
 
-from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 
@@ -10,7 +8,6 @@ from holdfast import SyncClient
 from holdfast.errors import CheckpointIntegrityError
 from holdfast.stores.base import Query
 from holdfast.stores.redis import RedisStore
-from holdfast.testing import crash_points
 from holdfast.testing.commits import is_absent
 from holdfast.testing.samples import (
     expired,
@@ -22,40 +19,10 @@ from holdfast.testing.samples import (
     make_note,
     state_of,
 )
-from tests.integration.fork_server import ForkServer
-from tests.redis_servers import RedisServer, own_prefix, shared_cluster, shared_server
+from tests.integration.redis_kit import LATER, PLACES, now
+from tests.redis_servers import RedisServer, shared_cluster, shared_server
 
-PLACES: dict[str, Callable[[], Any]] = {"redis": shared_server, "redis+cluster": shared_cluster}
-POINTS = [(place, point) for place in PLACES for point in crash_points.POINTS[place]]
-JOBS = "tests.integration.redis_jobs"
-LATER = timedelta(days=1)
-
-
-def now() -> datetime:
-    return datetime.now(UTC)
-
-
-@pytest.fixture
-def prefix() -> str:
-    return own_prefix()
-
-
-@pytest.fixture
-def store(prefix: str) -> Iterator[RedisStore]:
-    with RedisStore(shared_server().url, prefix=prefix) as store:
-        yield store
-
-
-@pytest.fixture
-def cluster_store(prefix: str) -> Iterator[RedisStore]:
-    with RedisStore(shared_cluster().url, prefix=prefix) as store:
-        yield store
-
-
-@pytest.fixture(scope="module")
-def forks() -> Iterator[ForkServer]:
-    with ForkServer(JOBS) as forks:
-        yield forks
+pytest_plugins = ["tests.integration.redis_fixtures"]
 
 
 def keys_of(server: RedisServer, prefix: str) -> set[str]:

@@ -4,8 +4,7 @@ import asyncio
 import gc
 import os
 import threading
-from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,40 +12,16 @@ import pytest
 from holdfast import Client, SyncClient
 from holdfast.errors import StoreClosedError
 from holdfast.stores.redis import RedisStore
-from holdfast.testing import crash_points
 from holdfast.testing.samples import (
     keep,
     large_state,
     make_commit,
     state_of,
 )
-from tests.integration.fork_server import ForkServer
-from tests.redis_servers import own_prefix, shared_cluster, shared_server
+from tests.integration.redis_kit import PLACES
+from tests.redis_servers import shared_server
 
-PLACES: dict[str, Callable[[], Any]] = {"redis": shared_server, "redis+cluster": shared_cluster}
-POINTS = [(place, point) for place in PLACES for point in crash_points.POINTS[place]]
-JOBS = "tests.integration.redis_jobs"
-
-
-def now() -> datetime:
-    return datetime.now(UTC)
-
-
-@pytest.fixture
-def prefix() -> str:
-    return own_prefix()
-
-
-@pytest.fixture
-def store(prefix: str) -> Iterator[RedisStore]:
-    with RedisStore(shared_server().url, prefix=prefix) as store:
-        yield store
-
-
-@pytest.fixture(scope="module")
-def forks() -> Iterator[ForkServer]:
-    with ForkServer(JOBS) as forks:
-        yield forks
+pytest_plugins = ["tests.integration.redis_fixtures"]
 
 
 @pytest.mark.parametrize("place", PLACES)

@@ -3,9 +3,6 @@
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 
@@ -23,41 +20,19 @@ from holdfast.testing.samples import (
 )
 from tests.integration.crash_jobs import AGENT, state_at
 from tests.integration.fork_server import Ended, ForkServer
-from tests.integration.redis_kit import ByHand
-from tests.redis_servers import RedisServer, own_prefix, shared_cluster, shared_server
+from tests.integration.redis_kit import (
+    JOBS,
+    LATER,
+    PLACES,
+    POINTS,
+    ByHand,
+    now,
+)
+from tests.redis_servers import RedisServer, shared_server
 
-PLACES: dict[str, Callable[[], Any]] = {"redis": shared_server, "redis+cluster": shared_cluster}
-POINTS = [(place, point) for place in PLACES for point in crash_points.POINTS[place]]
+pytest_plugins = ["tests.integration.redis_fixtures"]
+
 KILLS = max(2, int(os.environ.get("HOLDFAST_CRASHES", "60")) // 40)
-JOBS = "tests.integration.redis_jobs"
-LATER = timedelta(days=1)
-
-
-def now() -> datetime:
-    return datetime.now(UTC)
-
-
-@pytest.fixture
-def prefix() -> str:
-    return own_prefix()
-
-
-@pytest.fixture
-def store(prefix: str) -> Iterator[RedisStore]:
-    with RedisStore(shared_server().url, prefix=prefix) as store:
-        yield store
-
-
-@pytest.fixture
-def cluster_store(prefix: str) -> Iterator[RedisStore]:
-    with RedisStore(shared_cluster().url, prefix=prefix) as store:
-        yield store
-
-
-@pytest.fixture(scope="module")
-def forks() -> Iterator[ForkServer]:
-    with ForkServer(JOBS) as forks:
-        yield forks
 
 
 def test_a_save_whose_chunks_are_collected_before_its_record_writes_them_again(
