@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import random
 import shutil
 import statistics
+import subprocess
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
@@ -131,10 +133,19 @@ def quiet_collector() -> Iterator[None]:
 
 
 @contextmanager
-def scratch(parent: Path | None) -> Iterator[Path]:
-    """An empty directory that is gone afterwards."""
+def scratch(parent: Path | None, until_exit: bool = False) -> Iterator[Path]:
+    """An empty directory that is gone afterwards, or when the program ends.
+
+    The latter is for many files: ext4 passes over inodes that were deleted in the last minutes one
+    by one, so whoever makes files next would take up to ten times as long.
+    """
     directory = Path(tempfile.mkdtemp(prefix="bench-", dir=parent))
+    if chattr := shutil.which("chattr"):  # what is made in it lies apart from what was deleted
+        subprocess.run([chattr, "+T", directory], check=False, capture_output=True)
+    if until_exit:
+        atexit.register(shutil.rmtree, directory, ignore_errors=True)
     try:
         yield directory
     finally:
-        shutil.rmtree(directory, ignore_errors=True)
+        if not until_exit:
+            shutil.rmtree(directory, ignore_errors=True)

@@ -85,7 +85,7 @@ async def _snapshot(contender: TreeContender) -> str:
 async def _small_files(
     part: str, files: int, size: int, settings: Settings, results: Results
 ) -> None:
-    with scratch(settings.directory) as home, quiet_collector():
+    with scratch(settings.directory, until_exit=True) as home, quiet_collector():
         field = _field(part, results, home)
         made: list[str] = []
         for contender in field.standing:
@@ -133,15 +133,15 @@ class _Course:
         self._field.measure_bytes(KEPT)
         for contender in self._field.standing:
             contender.open_now()
-        for contender in self._field.standing:
-            _wipe(contender)
-        await self._restore(RESTORE_ALL, first)
         for number in range(2):
 
             async def fork(contender: TreeContender, number: int = number) -> None:
                 contender.fork(first[contender.name], number)
 
             self._results.add_turn(self._part, FORK, await self._field.turn(fork))
+        for contender in self._field.standing:
+            _wipe(contender)
+        await self._restore(RESTORE_ALL, first)
         await self._field.close()
 
     async def _take(self, quantity: str | None) -> None:

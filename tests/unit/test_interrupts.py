@@ -26,7 +26,7 @@ def interrupted_on_entering(function: Callable[..., Any], at: int) -> Iterator[N
 
     def profile(frame: FrameType, event: str, _: object) -> None:
         nonlocal met
-        if event == "call" and frame.f_code is function.__code__:  # type: ignore[attr-defined]
+        if event == "call" and frame.f_code is function.__code__:
             met += 1
             if met == at:
                 raise KeyboardInterrupt

@@ -145,7 +145,7 @@ class Applier:
                 inside.close()
 
     def _write_blocks(self, inside: Inside, job: dict[bytes, list[tuple[bytes, Entry]]]) -> int:
-        for name, raw in self._shelf.blocks(job).items():
+        for name, raw in self._shelf.blocks(job):
             for place, entry in job[name]:
                 self._write(inside, place, entry, [part_of(raw, entry)])
         return sum(map(len, job.values()))

@@ -124,13 +124,12 @@ class Capturer:
             else:
                 extra = {"kind": kind}
             reach("workspace:scanned")
-            after = max(0, before.seq - 1) if before is not None else 0
-            index.anchor = self._keeper.keep(snapshot, blocks.rest(), seconds, extra, after)
+            index.anchor = self._keeper.keep(snapshot, blocks.rest(), seconds, extra, before)
             reach("workspace:kept")
         finally:
             blocks.close()
         self._also_known.clear()
-        if before is not None and not self._keeper.is_alive(before):
+        if index.anchor is None:
             return None
         self._save(index, found)
         return snapshot

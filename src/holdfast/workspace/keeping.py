@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -44,22 +44,25 @@ class Keeper:
         chunks: Mapping[bytes, bytes],
         seconds: float | None,
         extra: Mapping[str, Any],
-        after: int,
-    ) -> Anchor:
-        """Write a note that leads to a snapshot, together with chunks; it may expire."""
+        before: Anchor | None,
+    ) -> Anchor | None:
+        """Write a note that leads to a snapshot, together with chunks; it may expire.
+
+        None if what the snapshot is built on is kept no more.
+        """
         until = None if seconds is None else datetime.now(UTC) + timedelta(seconds=seconds)
         written, key = notes.Written(), new_id()
         value = {**snapshot.as_value(), **extra}
         written.add(self._client._engine, self.scope, key, value, until)
         self._store.commit(NotesOnly(written.notes, {**chunks, **written.chunks}))
         self.remember(snapshot)
-        seq = next(
-            (note.seq for note in self._store.notes([self.scope], after) if note.key == key), 0
-        )
+        found = self._store.notes([self.scope], _just_before(before))
+        if before is not None and not self._is_kept(before, found):
+            return None
         return Anchor(
             self.scope,
             key,
-            seq,
+            next((note.seq for note in found if note.key == key), 0),
             bytes.fromhex(snapshot.tree_id),
             snapshot.root.name,
             None if until is None else until.timestamp(),
@@ -70,7 +73,9 @@ class Keeper:
 
         If it does, no collection that began earlier can have removed what the tree needs.
         """
-        found = self._store.notes([anchor.scope], max(0, anchor.seq - 1), 1)
+        return self._is_kept(anchor, self._store.notes([anchor.scope], _just_before(anchor), 1))
+
+    def _is_kept(self, anchor: Anchor, found: Iterable[Note]) -> bool:
         if any(note.key == anchor.key for note in found):
             return True
         return bool(anchor.checkpoints and self._store.query(Query(ids=anchor.checkpoints)))
@@ -136,3 +141,8 @@ class Keeper:
             return Snapshot.from_value(checkpoint.workspace, checkpoint.created_at)
         except HoldfastError as error:
             raise WorkspaceError(f"checkpoint {checkpoint.checkpoint_id!r}: {error}") from None
+
+
+def _just_before(anchor: Anchor | None) -> int:
+    """After which its note is the first."""
+    return 0 if anchor is None else max(0, anchor.seq - 1)

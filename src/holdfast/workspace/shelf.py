@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 
-from holdfast.core.format import ID_BYTES, MAX_CHUNK, checked
+from holdfast.core.format import ID_BYTES, MAX_CHUNK, checked, decompress
 from holdfast.errors import CheckpointIntegrityError
 from holdfast.stores.base import Store
 from holdfast.workspace.entries import (
@@ -125,19 +125,14 @@ class Shelf:
                     raise CheckpointIntegrityError(None, "a file does not match its hash")
                 yield raw
 
-    def blocks(self, names: Collection[bytes]) -> dict[bytes, bytes]:
-        """These blocks, unpacked."""
-        return self._fetch(names)
+    def blocks(self, names: Collection[bytes]) -> Iterator[tuple[bytes, bytes]]:
+        """These blocks, unpacked and not proven: ``part_of`` proves what is cut out of them."""
+        for name, data in self._stored(names).items():
+            yield name, _within(MAX_BLOCK, name, decompress(data))
 
     def _fetch(self, names: Collection[bytes], limit: int = MAX_BLOCK) -> dict[bytes, bytes]:
-        found: dict[bytes, bytes] = {}
-        for name, data in self._stored(names).items():
-            found[name] = checked(name, data)
-            if len(found[name]) > limit:
-                raise CheckpointIntegrityError(
-                    None, f"block {name.hex()} is larger than any is made"
-                )
-        return found
+        stored = self._stored(names).items()
+        return {name: _within(limit, name, checked(name, data)) for name, data in stored}
 
     def _stored(self, names: Collection[bytes]) -> dict[bytes, bytes]:
         stored = self._store.fetch(names)
@@ -184,6 +179,12 @@ class Prefetch:
             self._now = self._batches.popleft().result()
             self._go_on()
         return self._now[name]
+
+
+def _within(limit: int, name: bytes, raw: bytes) -> bytes:
+    if len(raw) > limit:
+        raise CheckpointIntegrityError(None, f"block {name.hex()} is larger than any is made")
+    return raw
 
 
 def part_of(block: bytes, entry: Entry) -> bytes:
