@@ -13,7 +13,7 @@ from pathlib import Path
 
 from holdfast.cli.exits import FAILED, OK, UsageError
 from holdfast.cli.hook_shapes import SHAPES, Told, read
-from holdfast.cli.opening import make_folder, open_place, place_of
+from holdfast.cli.opening import open_place, place_of
 from holdfast.cli.parsing import Parser
 from holdfast.cli.terminal import Terminal, report
 from holdfast.cli.words import clean
@@ -103,8 +103,6 @@ def _record(options: Namespace, terminal: Terminal) -> int:
     folder = _project(options, told)
     os.chdir(folder)  # the store is looked for from there
     place = place_of(options, create=True)
-    if place.folder is not None:
-        make_folder(place.folder)
     with (
         open_place(place, create=True) as client,
         Workspace(_root(place.folder, folder), store=client) as workspace,

@@ -16,7 +16,7 @@ from typing import Any
 
 from holdfast.cli import json_edit
 from holdfast.cli.exits import OK, CommandError, UsageError
-from holdfast.cli.opening import in_folder, make_folder, open_place
+from holdfast.cli.opening import in_folder, open_place
 from holdfast.cli.terminal import Terminal
 from holdfast.cli.words import clean
 
@@ -35,7 +35,6 @@ def change(options: Namespace, terminal: Terminal) -> int:
     file = folder / ".claude" / name
     before = _read(file)
     if options.action == "install":
-        make_folder(folder)
         with open_place(in_folder(folder), create=True):
             pass  # so that the first event finds its store
         after: str | None = installed(before or "", _command(options))

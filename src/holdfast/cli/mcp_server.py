@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast._version import __version__
 from holdfast.cli.exits import OK, CommandError, Refused
 from holdfast.cli.naming import Names
-from holdfast.cli.opening import make_folder, open_place, place_of
+from holdfast.cli.opening import open_place, place_of
 from holdfast.cli.parsing import Parser
 from holdfast.cli.shown import checkpoint_json
 from holdfast.cli.terminal import Terminal
@@ -72,8 +72,6 @@ def run(options: Namespace, terminal: Terminal) -> int:
         raise CommandError(f"{folder} is no directory")
     os.chdir(folder)  # the store is looked for from there
     place = place_of(options, create=True)
-    if place.folder is not None:
-        make_folder(place.folder)
     with (
         open_place(place, create=True) as client,
         Workspace(folder, store=client) as workspace,

@@ -78,7 +78,7 @@ def in_folder(folder: Path) -> Place:
     return Place(url_of(folder / FOLDER / FILE), str(folder / FOLDER), folder)
 
 
-def make_folder(folder: Path) -> None:
+def _make_folder(folder: Path) -> None:
     """Make the ``.holdfast/`` of a directory, which git is told to ignore."""
     inside = folder / FOLDER
     inside.mkdir(parents=True, exist_ok=True)
@@ -148,11 +148,13 @@ def look_at(options: Namespace) -> Looking:
 
 
 def open_place(place: Place, create: bool = False) -> SyncClient:
-    """A client of a store."""
+    """A client of a store, which is made with its directory if it may be."""
     from holdfast.client import SyncClient
 
     if not create:
         _check_is_there(place)
+    elif place.folder is not None:
+        _make_folder(place.folder)
     return SyncClient.open(place.url)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.cli.exits import OK
-from holdfast.cli.opening import Place, in_folder, make_folder, open_place, place_of
+from holdfast.cli.opening import Place, in_folder, open_place, place_of
 from holdfast.cli.parsing import Parser
 from holdfast.cli.shown import checkpoint_json, step_of
 from holdfast.cli.terminal import Terminal
@@ -36,8 +36,6 @@ def init(parser: Parser) -> None:
 def _init(options: Namespace, terminal: Terminal) -> int:
     place = place_of(options) if options.store else in_folder(options.directory or Path.cwd())
     made = place.path is None or not place.path.exists()
-    if place.folder is not None:
-        make_folder(place.folder)
     with open_place(place, create=True) as client:
         name = client.store.name
         number = client.stats().checkpoints

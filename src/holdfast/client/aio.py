@@ -466,26 +466,11 @@ class Client(Face):
         stop_when: Callable[[Outcome], bool] | None = None,
         progress: Callable[[Outcome], object] | None = None,
     ) -> Exploration:
-        """Try strategies (functions of a run) on the same state and files, and compare them.
+        """See SyncClient.explore. Async strategies run together on the event loop."""
+        from holdfast.session.explore import Terms, aexplore
 
-        Each has a session forked at the checkpoint, and a copy of the workspace if one is given.
-        ``score(run)`` or ``score(run, result)`` says how good it was, else its result if that is
-        a number. ``executor`` spreads them over threads, processes or machines. The winner is
-        taken over with ``run.adopt(exploration.winner.session_id)``.
-        """
-        from holdfast.session.explore import aexplore
-
-        return await aexplore(
-            self,
-            checkpoint_id,
-            strategies,
-            score=score,
-            executor=executor,
-            timeout=timeout,
-            workspace=workspace,
-            stop_when=stop_when,
-            progress=progress,
-        )
+        terms = Terms(score, executor, timeout, workspace, stop_when, progress)
+        return await aexplore(self, checkpoint_id, strategies, terms)
 
     async def bisect(self, *where: Any) -> CheckpointInfo | None:
         """``bisect(session_id, predicate)``, or with the agent first: the first bad checkpoint.

@@ -439,19 +439,10 @@ class SyncClient(Face):
         a number. ``executor`` spreads them over threads, processes or machines. The winner is
         taken over with ``run.adopt(exploration.winner.session_id)``.
         """
-        from holdfast.session.explore import explore
+        from holdfast.session.explore import Terms, explore
 
-        return explore(
-            self,
-            checkpoint_id,
-            strategies,
-            score=score,
-            executor=executor,
-            timeout=timeout,
-            workspace=workspace,
-            stop_when=stop_when,
-            progress=progress,
-        )
+        terms = Terms(score, executor, timeout, workspace, stop_when, progress)
+        return explore(self, checkpoint_id, strategies, terms)
 
     def bisect(self, *where: Any) -> CheckpointInfo | None:
         """``bisect(session_id, predicate)``, or with the agent first: the first bad checkpoint.

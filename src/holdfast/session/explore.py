@@ -147,39 +147,55 @@ class Job:
     workspace: str | None
 
 
+@dataclass(frozen=True)
+class Terms:
+    """How strategies are tried: see SyncClient.explore."""
+
+    score: Callable[..., Any] | None = None
+    executor: Executor | None = None
+    timeout: float | None = None
+    workspace: Any = None
+    stop_when: Callable[[Outcome], bool] | None = None
+    progress: Progress | None = None
+
+    def __post_init__(self) -> None:
+        if self.timeout is not None and not self.timeout > 0:
+            raise InvalidArgumentError(
+                f"timeout is a number of seconds above 0, not {self.timeout!r}"
+            )
+
+    def are_met_by(self, outcome: Outcome) -> bool:
+        """Whether no other strategy has to be tried after this one."""
+        return self.stop_when is not None and bool(self.stop_when(outcome))
+
+    def tell(self, outcome: Outcome) -> None:
+        """Say that a strategy ended."""
+        if self.progress is not None:
+            self.progress(outcome)
+
+
 def explore(
-    client: SyncClient,
-    checkpoint_id: str,
-    strategies: Mapping[str, Strategy],
-    *,
-    score: Callable[..., Any] | None,
-    executor: Executor | None,
-    timeout: float | None,
-    workspace: Any,
-    stop_when: Callable[[Outcome], bool] | None,
-    progress: Progress | None,
+    client: SyncClient, checkpoint_id: str, strategies: Mapping[str, Strategy], terms: Terms
 ) -> Exploration:
     """Try strategies, each in a session forked at a checkpoint."""
-    _check(strategies, timeout)
-    place = client if executor is None else _where(client, executor)
-    base, jobs = _prepare(client, checkpoint_id, strategies, score, workspace)
-    if executor is None:
-        ended = _one_by_one(place, jobs, timeout, stop_when)
+    _check(strategies)
+    place = client if terms.executor is None else _where(client, terms.executor)
+    base, jobs = _prepare(client, checkpoint_id, strategies, terms)
+    if terms.executor is None:
+        ended = _one_by_one(place, jobs, terms)
     else:
-        ended = _spread(executor, place, jobs, timeout, stop_when)
+        ended = _spread(terms.executor, place, jobs, terms)
     found: dict[str, Outcome] = {}
     for job, outcome in ended:
         found[job.name] = _compared(client, base, outcome, job)
-        if progress is not None:
-            progress(found[job.name])
+        terms.tell(found[job.name])
     return Exploration(base, [found[job.name] for job in jobs])
 
 
 Ended = Iterator[tuple[Job, Outcome]]
-StopWhen = Callable[[Outcome], bool] | None
 
 
-def _one_by_one(place: Any, jobs: list[Job], timeout: float | None, stop_when: StopWhen) -> Ended:
+def _one_by_one(place: Any, jobs: list[Job], terms: Terms) -> Ended:
     """One strategy after the other; each in a thread that is left behind if it takes too long."""
     stopped = False
     for job in jobs:
@@ -188,9 +204,9 @@ def _one_by_one(place: Any, jobs: list[Job], timeout: float | None, stop_when: S
             continue
         future: Future[Outcome] = Future()
         threading.Thread(target=_settle, args=(future, place, job), daemon=True).start()
-        wait([future], timeout)
-        outcome = _result(future, job, timeout)
-        stopped = stop_when is not None and bool(stop_when(outcome))
+        wait([future], terms.timeout)
+        outcome = _result(future, job, terms.timeout)
+        stopped = terms.are_met_by(outcome)
         yield job, outcome
 
 
@@ -202,19 +218,17 @@ def _settle(future: Future[Outcome], place: Any, job: Job) -> None:
         future.set_exception(error)
 
 
-def _spread(
-    pool: Executor, place: Any, jobs: list[Job], timeout: float | None, stop_when: StopWhen
-) -> Ended:
+def _spread(pool: Executor, place: Any, jobs: list[Job], terms: Terms) -> Ended:
     """All at once, as far as the executor has room; those that end first come first."""
     waiting = {pool.submit(_attempt, place, job): job for job in jobs}
     stopped = False
     while waiting:
-        done = wait(waiting, timeout, FIRST_COMPLETED).done
+        done = wait(waiting, terms.timeout, FIRST_COMPLETED).done
         # No other ended for so long: whatever is left takes too long, or waits behind what does.
         for future in sorted(done or waiting, key=lambda each: jobs.index(waiting[each])):
             job = waiting.pop(future)
-            outcome = _result(future, job, timeout)
-            stopped = stopped or (stop_when is not None and bool(stop_when(outcome)))
+            outcome = _result(future, job, terms.timeout)
+            stopped = stopped or terms.are_met_by(outcome)
             yield job, outcome
         for future in [each for each in waiting if stopped and each.cancel()]:
             job = waiting.pop(future)
@@ -222,32 +236,26 @@ def _spread(
 
 
 def _prepare(
-    client: Any,
-    checkpoint_id: str,
-    strategies: Mapping[str, Strategy],
-    score: Callable[..., Any] | None,
-    workspace: Any,
+    client: SyncClient, checkpoint_id: str, strategies: Mapping[str, Strategy], terms: Terms
 ) -> tuple[str, list[Job]]:
     info = client._run(get_info(checkpoint_id))
-    captured = None
-    if workspace is not None:
-        workspace = _as_workspace(client, workspace)
+    workspace, captured = None, None
+    if terms.workspace is not None:
+        workspace = _as_workspace(client, terms.workspace)
         captured = client._run(restore(client._engine, info.checkpoint_id, True, "raw")).workspace
     jobs = []
     for name, strategy in strategies.items():
         session_id = _session(info.session_id, name)
         client._run(save.fork(client._engine, info.checkpoint_id, session_id, None, None))
         path = None
-        if captured is not None:
+        if workspace is not None and captured is not None:
             path = f"{workspace.path}.{name}"
             workspace.fork_captured(captured, path)
-        jobs.append(Job(name, info.agent_id, session_id, strategy, score, path))
+        jobs.append(Job(name, info.agent_id, session_id, strategy, terms.score, path))
     return info.checkpoint_id, jobs
 
 
-def _check(strategies: Mapping[str, Strategy], timeout: float | None) -> None:
-    if timeout is not None and not timeout > 0:
-        raise InvalidArgumentError(f"timeout is a number of seconds above 0, not {timeout!r}")
+def _check(strategies: Mapping[str, Strategy]) -> None:
     if not isinstance(strategies, Mapping) or not strategies:
         raise InvalidArgumentError("strategies are a dict of names and functions of a run")
     for name, strategy in strategies.items():
@@ -376,47 +384,23 @@ def _wants_result(score: Callable[..., Any]) -> bool:
 
 
 async def aexplore(
-    client: Client,
-    checkpoint_id: str,
-    strategies: Mapping[str, Strategy],
-    *,
-    score: Callable[..., Any] | None,
-    executor: Executor | None,
-    timeout: float | None,
-    workspace: Any,
-    stop_when: Callable[[Outcome], bool] | None,
-    progress: Progress | None,
+    client: Client, checkpoint_id: str, strategies: Mapping[str, Strategy], terms: Terms
 ) -> Exploration:
     """The same for async programs: async strategies run together on the loop."""
     from holdfast.client import SyncClient
 
     twin = SyncClient(client.store, client._engine, url=client.url)
-    _check(strategies, timeout)
+    _check(strategies)
     is_async = any(inspect.iscoroutinefunction(strategy) for strategy in strategies.values())
-    if executor is not None or not is_async:
-        return await asyncio.to_thread(
-            lambda: explore(
-                twin,
-                checkpoint_id,
-                strategies,
-                score=score,
-                executor=executor,
-                timeout=timeout,
-                workspace=workspace,
-                stop_when=stop_when,
-                progress=progress,
-            )
-        )
-    base, jobs = await asyncio.to_thread(
-        lambda: _prepare(twin, checkpoint_id, strategies, score, workspace)
-    )
+    if terms.executor is not None or not is_async:
+        return await asyncio.to_thread(explore, twin, checkpoint_id, strategies, terms)
+    base, jobs = await asyncio.to_thread(_prepare, twin, checkpoint_id, strategies, terms)
     found: dict[str, Outcome] = {}
-    tasks = {asyncio.create_task(_attempt_async(client, job, timeout)): job for job in jobs}
+    tasks = {asyncio.create_task(_attempt_async(client, job, terms.timeout)): job for job in jobs}
     try:
-        async for job, outcome in _as_they_end(tasks, stop_when):
+        async for job, outcome in _as_they_end(tasks, terms):
             found[job.name] = await asyncio.to_thread(_compared, twin, base, outcome, job)
-            if progress is not None:
-                progress(found[job.name])
+            terms.tell(found[job.name])
     finally:
         for task in tasks:
             task.cancel()
@@ -425,14 +409,14 @@ async def aexplore(
 
 
 async def _as_they_end(
-    tasks: Mapping[asyncio.Task[Outcome], Job], stop_when: StopWhen
+    tasks: Mapping[asyncio.Task[Outcome], Job], terms: Terms
 ) -> AsyncIterator[tuple[Job, Outcome]]:
     waiting, stopped = set(tasks), False
     while waiting:
         done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         for task in done:
             outcome = task.result()
-            stopped = stopped or (stop_when is not None and bool(stop_when(outcome)))
+            stopped = stopped or terms.are_met_by(outcome)
             yield tasks[task], outcome
         if stopped:
             for task in waiting:
