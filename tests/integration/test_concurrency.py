@@ -3,11 +3,9 @@
 import asyncio
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -22,12 +20,12 @@ from holdfast.stores.base import Pending
 from holdfast.stores.sqlite import SqliteStore
 from tests.integration.concurrency_jobs import AGENT, common, state_at
 from tests.integration.fork_server import ForkServer
+from tests.integration.kept import assert_all_kept
 
 JOBS = "tests.integration.concurrency_jobs:"
 THREADS, TASKS, PROCESSES = 8, 64, 4
 
 Saved = tuple[str, str, int]
-StateOf = Callable[[str, int], Any]
 
 
 @pytest.fixture(scope="module")
@@ -39,22 +37,6 @@ def server() -> Iterator[ForkServer]:
 @pytest.fixture
 def url(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path}/holdfast.db"
-
-
-def assert_all_kept(url: str, *told: Iterable[Any], state_of: StateOf = state_at) -> None:
-    """Every save that was told of is whole, and each session an unbroken chain of its steps."""
-    sessions: dict[str, list[str]] = {}
-    with SyncClient.open(url) as client:
-        assert client.verify().ok
-        for checkpoint_id, name, step in chain.from_iterable(told):
-            checkpoint = client.restore(checkpoint_id)
-            assert checkpoint.execution_state == state_of(name, step)
-            sessions.setdefault(name, []).append(checkpoint_id)
-        for name, ids in sessions.items():
-            listed = client.timeline(AGENT, name, limit=None)
-            assert [info.checkpoint_id for info in listed] == ids[::-1]
-            if "-fork-" not in name:
-                assert [info.parent_id for info in listed] == [*ids[-2::-1], None]
 
 
 def test_threads_save_at_once(server: ForkServer, url: str) -> None:

@@ -7,10 +7,9 @@ import asyncio
 import random
 import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +21,9 @@ from holdfast.stores.base import MissingParent, Note, NotesOnly, Query
 from holdfast.stores.postgres import PostgresStore
 from holdfast.testing import crash_points
 from holdfast.testing.samples import keep, large_state, make_commit, state_of
-from tests.integration.concurrency_jobs import AGENT, common, state_at
+from tests.integration.concurrency_jobs import AGENT, common
 from tests.integration.fork_server import ForkServer
+from tests.integration.kept import assert_all_kept
 from tests.servers import PostgresServer
 
 pytest_plugins = ["tests.integration.postgres_fixtures"]
@@ -49,23 +49,6 @@ def url(postgres: PostgresServer, schema: str) -> str:
 def store(postgres: PostgresServer, schema: str) -> Iterator[PostgresStore]:
     with PostgresStore(postgres.dsn, schema=schema) as store:
         yield store
-
-
-def assert_all_kept(
-    url: str, *told: Iterable[Any], state_of: Callable[[str, int], Any] = state_at
-) -> None:
-    """Every save that was told of is whole, and each session an unbroken chain of its steps."""
-    sessions: dict[str, list[str]] = {}
-    with SyncClient.open(url) as client:
-        assert client.verify().ok
-        for checkpoint_id, name, step in chain.from_iterable(told):
-            assert client.restore(checkpoint_id).execution_state == state_of(name, step)
-            sessions.setdefault(name, []).append(checkpoint_id)
-        for name, ids in sessions.items():
-            listed = client.timeline(AGENT, name, limit=None)
-            assert [info.checkpoint_id for info in listed] == ids[::-1]
-            if "-fork-" not in name:
-                assert [info.parent_id for info in listed] == [*ids[-2::-1], None]
 
 
 def test_threads_save_at_once(forks: ForkServer, url: str) -> None:

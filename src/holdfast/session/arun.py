@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import inspect
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
@@ -19,7 +19,7 @@ from holdfast.session import rollback as back
 from holdfast.session.branch import adopted, forked, workspace_of
 from holdfast.session.core import Core, Options
 from holdfast.session.effects import Effect, Kind
-from holdfast.session.faces import RunFace, TaskFace, each_remaining
+from holdfast.session.faces import RunFace, TaskFace, TasksFace
 from holdfast.session.files import Files
 from holdfast.session.journal import ENDED, RETRY
 from holdfast.session.log import passed
@@ -276,46 +276,6 @@ class AsyncUnknownEffect:
         )
 
 
-class AsyncTasks:
-    """The tasks of a run, or the parts of one task."""
-
-    def __init__(self, run: AsyncRun, parent: str | None) -> None:
-        self._run = run
-        self._parent = parent
-
-    def plan(self, *tasks: str | Mapping[str, Any]) -> Self:
-        """Say what is to be done: names, or dicts with name, id, needs, data and retries.
-
-        A resumed run keeps what was done. New tasks are added, those that are no longer planned are
-        skipped and say so.
-        """
-        self._run._core.tasks.merge(tasks, self._parent)
-        return self
-
-    def remaining(self) -> Iterator[AsyncTask]:
-        """Tasks that are not done, each when all it needs is.
-
-        One that fails and has retries left is given out again; its error goes no further then.
-        """
-        for record in each_remaining(self._run._core, self._parent):
-            yield AsyncTask(self._run, record, is_retried=True)
-
-    def __iter__(self) -> Iterator[AsyncTask]:
-        records = self._run._core.tasks.records
-        return iter([AsyncTask(self._run, r) for r in records if r.parent == self._parent])
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-    def __getitem__(self, task_id: str) -> AsyncTask:
-        return AsyncTask(self._run, self._run._core.tasks.get(task_id))
-
-    @property
-    def progress(self) -> float:
-        """How much is done, from 0 to 1."""
-        return self._run.progress
-
-
 class AsyncTask(TaskFace):
     """A step of the plan; ``async with task:`` begins it and ends it, with a checkpoint each."""
 
@@ -363,3 +323,9 @@ def off_the_loop(function: Callable[..., Any]) -> Callable[..., Any]:
         return await answer if inspect.isawaitable(answer) else answer
 
     return called
+
+
+class AsyncTasks(TasksFace[AsyncTask]):
+    """The tasks of a run, or the parts of one task."""
+
+    _task = AsyncTask

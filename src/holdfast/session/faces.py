@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 from holdfast.errors import InvalidArgumentError
 from holdfast.ids import new_id
@@ -136,7 +136,7 @@ class RunFace:
         return f"{type(self).__name__}({self.agent_id!r}, {self.session_id!r}, {stands})"
 
 
-def each_remaining(core: Core, parent: str | None) -> Iterator[TaskRecord]:
+def _each_remaining(core: Core, parent: str | None) -> Iterator[TaskRecord]:
     """Tasks that are not done, in the order in which they can be.
 
     Each is given out once, and again when it failed and has retries left, or a rollback led back.
@@ -204,3 +204,48 @@ class TaskFace:
             if self._run.progress == 1:
                 sys.stderr.write("\n")
             sys.stderr.flush()
+
+
+TaskT = TypeVar("TaskT", bound=TaskFace)
+
+
+class TasksFace(Generic[TaskT]):
+    """The tasks of a run, or the parts of one task."""
+
+    _task: ClassVar[type[Any]]
+
+    def __init__(self, run: RunFace, parent: str | None) -> None:
+        self._run = run
+        self._parent = parent
+
+    def plan(self, *tasks: str | Mapping[str, Any]) -> Self:
+        """Say what is to be done: names, or dicts with name, id, needs, data and retries.
+
+        A resumed run keeps what was done. New tasks are added, those that are no longer planned are
+        skipped and say so.
+        """
+        self._run._core.tasks.merge(tasks, self._parent)
+        return self
+
+    def remaining(self) -> Iterator[TaskT]:
+        """Tasks that are not done, each when all it needs is.
+
+        One that fails and has retries left is given out again; its error goes no further then.
+        """
+        for record in _each_remaining(self._run._core, self._parent):
+            yield self._task(self._run, record, is_retried=True)
+
+    def __iter__(self) -> Iterator[TaskT]:
+        records = self._run._core.tasks.records
+        return iter([self._task(self._run, r) for r in records if r.parent == self._parent])
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __getitem__(self, task_id: str) -> TaskT:
+        return self._task(self._run, self._run._core.tasks.get(task_id))  # type: ignore[no-any-return]
+
+    @property
+    def progress(self) -> float:
+        """How much is done, from 0 to 1."""
+        return self._run.progress
