@@ -95,6 +95,13 @@ def test_a_score_may_look_at_the_result_or_be_it(client: Any, base: str) -> None
     assert nan.winner.name == "b"
 
 
+def test_a_checkpoint_does_as_well_as_its_id(client: Any, base: str) -> None:
+    whole = client.restore(base)
+
+    assert client.explore(whole, {"a": one}).base_id == base
+    assert client.explore(client.timeline(whole.agent_id, whole.session_id)[0], {"a": one})
+
+
 def test_a_failure_is_a_result(client: Any, base: str) -> None:
     found = client.explore(base, {"bad": failing, "good": two})
 
@@ -113,10 +120,10 @@ def test_a_strategy_that_takes_too_long_is_left_behind(client: Any, base: str) -
         go.wait(60)
         return 9
 
-    found = client.explore(base, {"hang": hang, "b": two}, timeout=0.3)
+    found = client.explore(base, {"hang": hang, "b": two}, timeout=1)
     go.set()
 
-    assert (found["hang"].status, found["hang"].error) == ("timed out", "not done in 0.3 s")
+    assert (found["hang"].status, found["hang"].error) == ("timed out", "not done in 1 s")
     assert found.winner.name == "b"
 
 
@@ -297,7 +304,7 @@ async def test_async_strategies_fail_time_out_and_are_stopped() -> None:
     async with Client.memory() as client:
         async with client.session(AGENT, session_id=SESSION) as run:
             base = run.head
-        found = await client.explore(base, {"hang": hang, "bad": bad}, timeout=0.2)
+        found = await client.explore(base, {"hang": hang, "bad": bad}, timeout=1)
         assert [each.status for each in found] == ["timed out", "failed"]
         assert found["bad"].error == "TimeoutError: its own"
         found = await client.explore(

@@ -456,7 +456,7 @@ class Client(Face):
 
     async def explore(
         self,
-        checkpoint_id: str,
+        checkpoint: str | Checkpoint | CheckpointInfo,
         strategies: Mapping[str, Callable[[Any], Any]],
         *,
         score: Callable[..., Any] | None = None,
@@ -470,7 +470,7 @@ class Client(Face):
         from holdfast.session.explore import Terms, aexplore
 
         terms = Terms(score, executor, timeout, workspace, stop_when, progress)
-        return await aexplore(self, checkpoint_id, strategies, terms)
+        return await aexplore(self, checkpoint, strategies, terms)
 
     async def bisect(self, *where: Any) -> CheckpointInfo | None:
         """``bisect(session_id, predicate)``, or with the agent first: the first bad checkpoint.

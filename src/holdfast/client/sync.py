@@ -422,7 +422,7 @@ class SyncClient(Face):
 
     def explore(
         self,
-        checkpoint_id: str,
+        checkpoint: str | Checkpoint | CheckpointInfo,
         strategies: Mapping[str, Callable[[Any], Any]],
         *,
         score: Callable[..., Any] | None = None,
@@ -442,7 +442,7 @@ class SyncClient(Face):
         from holdfast.session.explore import Terms, explore
 
         terms = Terms(score, executor, timeout, workspace, stop_when, progress)
-        return explore(self, checkpoint_id, strategies, terms)
+        return explore(self, checkpoint, strategies, terms)
 
     def bisect(self, *where: Any) -> CheckpointInfo | None:
         """``bisect(session_id, predicate)``, or with the agent first: the first bad checkpoint.

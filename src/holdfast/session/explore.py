@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from holdfast.core.diff import Diff
 from holdfast.errors import InvalidArgumentError
+from holdfast.model import Checkpoint, CheckpointInfo
 from holdfast.verbs import save
 from holdfast.verbs.read import get_info, restore
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 Strategy = Callable[[Any], Any]
 Status = Literal["done", "failed", "timed out", "stopped"]
 Progress = Callable[["Outcome"], object]
+Base = str | Checkpoint | CheckpointInfo
 
 
 @dataclass(frozen=True)
@@ -175,12 +177,12 @@ class Terms:
 
 
 def explore(
-    client: SyncClient, checkpoint_id: str, strategies: Mapping[str, Strategy], terms: Terms
+    client: SyncClient, checkpoint: Base, strategies: Mapping[str, Strategy], terms: Terms
 ) -> Exploration:
     """Try strategies, each in a session forked at a checkpoint."""
     _check(strategies)
     place = client if terms.executor is None else _where(client, terms.executor)
-    base, jobs = _prepare(client, checkpoint_id, strategies, terms)
+    base, jobs = _prepare(client, checkpoint, strategies, terms)
     if terms.executor is None:
         ended = _one_by_one(place, jobs, terms)
     else:
@@ -236,8 +238,9 @@ def _spread(pool: Executor, place: Any, jobs: list[Job], terms: Terms) -> Ended:
 
 
 def _prepare(
-    client: SyncClient, checkpoint_id: str, strategies: Mapping[str, Strategy], terms: Terms
+    client: SyncClient, checkpoint: Base, strategies: Mapping[str, Strategy], terms: Terms
 ) -> tuple[str, list[Job]]:
+    checkpoint_id = checkpoint if isinstance(checkpoint, str) else checkpoint.checkpoint_id
     info = client._run(get_info(checkpoint_id))
     workspace, captured = None, None
     if terms.workspace is not None:
@@ -384,7 +387,7 @@ def _wants_result(score: Callable[..., Any]) -> bool:
 
 
 async def aexplore(
-    client: Client, checkpoint_id: str, strategies: Mapping[str, Strategy], terms: Terms
+    client: Client, checkpoint: Base, strategies: Mapping[str, Strategy], terms: Terms
 ) -> Exploration:
     """The same for async programs: async strategies run together on the loop."""
     from holdfast.client import SyncClient
@@ -393,8 +396,8 @@ async def aexplore(
     _check(strategies)
     is_async = any(inspect.iscoroutinefunction(strategy) for strategy in strategies.values())
     if terms.executor is not None or not is_async:
-        return await asyncio.to_thread(explore, twin, checkpoint_id, strategies, terms)
-    base, jobs = await asyncio.to_thread(_prepare, twin, checkpoint_id, strategies, terms)
+        return await asyncio.to_thread(explore, twin, checkpoint, strategies, terms)
+    base, jobs = await asyncio.to_thread(_prepare, twin, checkpoint, strategies, terms)
     found: dict[str, Outcome] = {}
     tasks = {asyncio.create_task(_attempt_async(client, job, terms.timeout)): job for job in jobs}
     try:
