@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Any
 
 from holdfast.core.raw import Link
@@ -56,6 +57,7 @@ class Capturer:
         self._whereabouts = Whereabouts()
         self._last: Snapshot | None = None
         self._linked: set[bytes] = set()
+        self._skipped: dict[bytes, list[Skipped]] = {}
         self.watcher = Watcher(root) if watch else None
 
     @property
@@ -195,6 +197,10 @@ class Capturer:
         top = index.folders[b""]
         if self._last is not None and not found.noted and not found.gone:
             return replace(self._last, message=message, new_bytes=0, unsettled=())
+        if self._last is None:
+            self._skipped = {}
+        for path in index.folders if self._last is None else found.noted | found.gone:
+            self._note_skipped(path, index.folders.get(path))
         snapshot = Snapshot(
             tree_id=top.tree_id.hex(),
             files=top.files,
@@ -204,11 +210,20 @@ class Capturer:
             message=message,
             created_at=datetime.now(UTC),
             new_bytes=blocks.new_bytes,
-            skipped=tuple(_skipped(index.folders)),
+            skipped=tuple(sorted(chain.from_iterable(self._skipped.values()), key=_path)),
             unsettled=tuple(map(os.fsdecode, found.unsettled)),
         )
         self._last = snapshot
         return snapshot
+
+    def _note_skipped(self, path: bytes, folder: Folder | None) -> None:
+        self._skipped.pop(path, None)
+        if folder is not None and folder.others:
+            self._skipped[path] = [
+                Skipped(os.fsdecode(path + b"/" + name if path else name), reason)
+                for name, reason in folder.others.items()
+                if reason
+            ]
 
     def _save(self, index: Index, found: Found) -> None:
         if found.noted or found.gone or index.anchor != index.saved_anchor:
@@ -276,17 +291,8 @@ def _stamp(file: str) -> tuple[int, ...] | None:
     return found.st_ino, found.st_size, found.st_mtime_ns
 
 
-def _skipped(folders: Mapping[bytes, Folder]) -> list[Skipped]:
-    return sorted(
-        (
-            Skipped(os.fsdecode(path + b"/" + name if path else name), reason)
-            for path, folder in folders.items()
-            if folder.others
-            for name, reason in folder.others.items()
-            if reason
-        ),
-        key=lambda skipped: skipped.path,
-    )
+def _path(skipped: Skipped) -> str:
+    return skipped.path
 
 
 def _has_links(folder: Folder | None) -> bool:

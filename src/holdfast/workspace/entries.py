@@ -98,19 +98,19 @@ def tree_id(entries: Mapping[bytes, Entry]) -> bytes:
 def pack_tree(entries: Mapping[bytes, Entry]) -> tuple[bytes, bytes]:
     """The id and the chunk of a directory."""
     identity = tree_id(entries)
-    links: dict[Link, int] = {}
+    links: dict[tuple[bytes, bool], int] = {}
     rows: list[list[Any]] = []
     for name, entry in entries.items():
         row = [name, *entry[:5]]
         place = entry.place
         if isinstance(place, Place):
-            row += [links.setdefault(Link(place.block, True), len(links)), place.offset]
+            row += [links.setdefault((place.block, True), len(links)), place.offset]
         elif entry.kind == SYMLINK:
             row.append(place)
         elif place is not None:
-            row.append(links.setdefault(Link(place), len(links)))
+            row.append(links.setdefault((place, False), len(links)))
         rows.append(row)
-    return identity, pack([_VERSION, identity, rows, list(links)])
+    return identity, pack([_VERSION, identity, rows, [Link(*link) for link in links]])
 
 
 def parse_tree(raw: bytes) -> Tree:

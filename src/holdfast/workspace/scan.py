@@ -400,7 +400,8 @@ class Scanner:
                 inner = self._folders[start + name]
                 files += inner.files
                 size += inner.size
-                entries[name] = entry._replace(content=inner.tree_id, place=inner.chunk)
+                if entry.content != inner.tree_id or entry.place != inner.chunk:
+                    entries[name] = entry._replace(content=inner.tree_id, place=inner.chunk)
             else:
                 files += 1
                 size += entry.size
