@@ -29,23 +29,17 @@ class Scan:
         """The value of these bytes."""
         self._descent.down(data)
         try:
-            return self._unpack(data)
-        except (ValueError, RecursionError) as error:
-            if str(error) == _HOOK_FAILED:
-                self._find_interrupt(data)
-            raise CheckpointIntegrityError(None, f"unreadable value ({error})") from None
-        finally:
-            self._descent.up()
-
-    def _unpack(self, data: bytes) -> Any:
-        try:
             return ormsgpack.unpackb(data, ext_hook=self._hook)
-        except (ValueError, RecursionError):
+        except (ValueError, RecursionError) as error:
             # msgpack hides what the hook raised, so the hook leaves it here.
             cause, self._error = self._error, None
             if cause is not None:
                 raise cause from None
-            raise
+            if str(error) == _HOOK_FAILED and self._goes_through(data):
+                raise KeyboardInterrupt from None
+            raise CheckpointIntegrityError(None, f"unreadable value ({error})") from None
+        finally:
+            self._descent.up()
 
     def _hook(self, code: int, data: bytes) -> Any:
         try:
@@ -55,14 +49,15 @@ class Scan:
                 self._error = error
             raise
 
-    def _find_interrupt(self, data: bytes) -> None:
-        """Raise an interrupt that struck as the hook was entered, where it could leave nothing.
+    def _goes_through(self, data: bytes) -> bool:
+        """Whether the hook, which failed and left nothing, works on the same bytes if tried again.
 
-        Such a failure is not the data's: the same bytes go through when they are read again.
+        Then it was not the data: an interrupt struck as the hook was entered, before it could catch
+        anything.
         """
         try:
-            self._unpack(data)
-        except (ValueError, RecursionError) as error:
-            if str(error) == _HOOK_FAILED:
-                return
-        raise KeyboardInterrupt
+            ormsgpack.unpackb(data, ext_hook=self._hook)
+        except (ValueError, RecursionError):
+            failed, self._error = self._error, None
+            return failed is not None
+        return True
