@@ -11,8 +11,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
 
+from holdfast import __version__
+
 _PACKAGES = (
-    "holdfast",
     "langgraph-checkpoint-sqlite",
     "langgraph-checkpoint-postgres",
     "langgraph-checkpoint-redis",
@@ -32,6 +33,7 @@ def describe(directory: Path) -> dict[str, str]:
         "system": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
         "SQLite": f"{sqlite3.sqlite_version}, synchronous={_synchronous(directory)} in WAL",
         "fsync of 4 KB": f"{_fsync(directory) * 1e6:.0f} µs",
+        "holdfast": __version__,
         **{name: _version(name) for name in _PACKAGES},
     }
 

@@ -28,7 +28,7 @@ from holdfast.workspace.shelf import Shelf, part_of
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _OWNER = 0o700
-_THREADS = min(4, (os.cpu_count() or 1) + 1)
+_THREADS = min(4, os.cpu_count() or 1)
 _BLOCKS_AT_ONCE = 4
 _ZEROS = bytes(64 * 1024)
 
