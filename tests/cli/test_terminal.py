@@ -1,8 +1,17 @@
 """How output behaves on a real terminal, and on a pipe."""
 
+import io
 import re
+import signal
+import subprocess
+import sys
+from contextlib import redirect_stderr
+from threading import Event
 
-from tests.cli.kit import Holdfast
+import pytest
+
+from holdfast.cli import progress
+from tests.cli.kit import Holdfast, environment
 
 
 def test_colours_are_for_terminals(project: Holdfast) -> None:
@@ -86,11 +95,6 @@ def test_without_a_terminal_a_destructive_command_needs_yes(project: Holdfast) -
 
 
 def test_progress_is_shown_on_a_terminal_only_and_after_a_moment() -> None:
-    import io
-    from contextlib import redirect_stderr
-
-    from holdfast.cli import progress
-
     shown = io.StringIO()
     with redirect_stderr(shown):
         bar = progress.Progress("verifying")
@@ -103,13 +107,24 @@ def test_progress_is_shown_on_a_terminal_only_and_after_a_moment() -> None:
     assert shown.getvalue().endswith("\r\x1b[K")
 
 
+def test_work_that_does_not_say_how_far_it_is_says_how_long_it_takes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Screen(io.StringIO):
+        seen = Event()
+
+        def flush(self) -> None:
+            self.seen.set()
+
+    monkeypatch.setattr(progress, "_PATIENCE", 0.01)
+    with redirect_stderr(Screen()) as screen, progress.waiting("collecting"):
+        assert Screen.seen.wait(60)
+
+    assert screen.getvalue().startswith("\r\x1b[Kcollecting: 0 s")
+    assert screen.getvalue().endswith("\r\x1b[K")
+
+
 def test_an_interrupt_ends_quietly(project: Holdfast) -> None:
-    import signal
-    import subprocess
-    import sys
-
-    from tests.cli.kit import environment
-
     with subprocess.Popen(
         [sys.executable, "-m", "holdfast", "watch"],
         cwd=project.directory,

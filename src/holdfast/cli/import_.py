@@ -76,7 +76,7 @@ def _bundle(file: Path, options: Namespace, terminal: Terminal) -> int:
 
 def _threads(kind: str, source: str, options: Namespace, terminal: Terminal) -> int:
     try:
-        moved, store = _move(kind, source, options)
+        moved, store = _move(kind, source, options, terminal)
     except (ImportError, HoldfastError) as error:  # LangGraph or psycopg may not be installed
         raise CommandError(str(error)) from error
     except KeyboardInterrupt:
@@ -93,7 +93,7 @@ def _threads(kind: str, source: str, options: Namespace, terminal: Terminal) -> 
     return OK
 
 
-def _move(kind: str, source: str, options: Namespace) -> tuple[Moved, str]:
+def _move(kind: str, source: str, options: Namespace, terminal: Terminal) -> tuple[Moved, str]:
     from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
     from holdfast.adapters.langgraph import move_in
@@ -107,12 +107,7 @@ def _move(kind: str, source: str, options: Namespace) -> tuple[Moved, str]:
         raise InvalidArgumentError(f"{kind} takes {expected[kind]}")
     # Looked at before the store is opened, so that a wrong name does not leave a new one behind.
     open_source(source, JsonPlusSerializer()).close()
-    show = _show_progress if sys.stderr.isatty() else None
     with open_client(options, create=True) as client:
+        show = terminal.progress("importing")
         moved = move_in(source, client, agent_id=options.agent, progress=show)
         return moved, client.store.name
-
-
-def _show_progress(done: int, total: int) -> None:
-    end = "\n" if done == total else ""
-    print(f"\r{done:,} of {total:,} checkpoints", end=end, file=sys.stderr, flush=True)

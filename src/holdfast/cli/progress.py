@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Event, Thread
 
 _PATIENCE = 0.5
 _PAUSE = 0.1
@@ -26,10 +29,32 @@ class Progress:
         if now - self._shown_at < _PAUSE and not is_over:
             return
         self._shown_at = now
-        sys.stderr.write(f"\r\x1b[K{line(self._what, done, total)}")
-        if is_over:
-            sys.stderr.write("\r\x1b[K")
-        sys.stderr.flush()
+        _show("" if is_over else line(self._what, done, total))
+
+
+@contextmanager
+def waiting(what: str) -> Iterator[None]:
+    """Show how long something has taken of which nobody knows how far it is."""
+    over = Event()
+    started = time.monotonic()
+
+    def show() -> None:
+        while not over.wait(_PATIENCE):
+            _show(f"{what}: {time.monotonic() - started:.0f} s")
+
+    thread = Thread(target=show, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        _show("")
+
+
+def _show(text: str) -> None:
+    sys.stderr.write(f"\r\x1b[K{text}")
+    sys.stderr.flush()
 
 
 def line(what: str, done: int, total: int | None) -> str:

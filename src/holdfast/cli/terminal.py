@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from argparse import Namespace
+from contextlib import AbstractContextManager, nullcontext
 from shutil import get_terminal_size, which
 from typing import TYPE_CHECKING, Any
 
@@ -100,6 +101,14 @@ class Terminal:
         from holdfast.cli.progress import Progress
 
         return Progress(what)
+
+    def waiting(self, what: str) -> AbstractContextManager[None]:
+        """The same for work that does not say how far it is."""
+        if not sys.stderr.isatty():
+            return nullcontext()
+        from holdfast.cli.progress import waiting
+
+        return waiting(what)
 
 
 def report(error: HoldfastError | OSError, as_json: bool) -> int:

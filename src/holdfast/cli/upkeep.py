@@ -28,7 +28,8 @@ def stats(parser: Parser) -> None:
 
 def _stats(options: Namespace, terminal: Terminal) -> int:
     with open_client(options) as client:
-        found = client.stats()
+        with terminal.waiting("counting"):
+            found = client.stats()
         name = client.store.name
     if terminal.json:
         terminal.emit(
@@ -104,7 +105,8 @@ def prune(parser: Parser) -> None:
 def _prune(options: Namespace, terminal: Terminal) -> int:
     with open_client(options) as client:
         policy = _policy(client, options)
-        found = client.prune(policy, dry_run=True)
+        with terminal.waiting("looking"):
+            found = client.prune(policy, dry_run=True)
         short = Short(client, found.removed[:_LISTED])
         if not terminal.json:
             for info in found.removed[:_LISTED]:
@@ -117,7 +119,8 @@ def _prune(options: Namespace, terminal: Terminal) -> int:
                 terminal.line(f"… and {len(found) - _LISTED:,} more")
         if found.removed and not options.dry_run:
             terminal.confirm(f"Remove {many(len(found), 'checkpoint')}?")
-            found = client.prune(policy)
+            with terminal.waiting("removing"):
+                found = client.prune(policy)
     if terminal.json:
         terminal.emit(_json(found))
     else:
@@ -176,7 +179,7 @@ def gc(parser: Parser) -> None:
 
 
 def _gc(options: Namespace, terminal: Terminal) -> int:
-    with open_client(options) as client:
+    with open_client(options) as client, terminal.waiting("collecting"):
         found = client.gc(span(options.grace), options.dry_run)
     if terminal.json:
         terminal.emit({"dry_run": options.dry_run, "chunks": found.chunks, "bytes": found.bytes})
