@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ from holdfast import (
     Client,
     StoreClosedError,
     StoreConnectionError,
+    StoreError,
     SyncClient,
 )
 from holdfast.stores import sqlite_connection
@@ -295,6 +297,32 @@ async def test_tasks_that_save_to_a_client_being_closed_are_told_and_lose_nothin
     saved = [(outcome, str(i), 0) for i, outcome in enumerate(outcomes) if type(outcome) is str]
     assert saved
     assert_all_kept(url, saved)
+
+
+@pytest.mark.parametrize("changes", [False, True])
+def test_a_save_that_has_to_be_made_anew_is_of_the_same_state_or_none(
+    url: str, monkeypatch: pytest.MonkeyPatch, changes: bool
+) -> None:
+    state: dict[str, Any] = {"notes": [f"note {i} " * 40 for i in range(200)]}
+    with SyncClient.open(url) as client, SyncClient.open(url) as other:
+        first = client.save(AGENT, execution_state=state, session_id="s")
+        other.expire(first)
+        other.gc(grace_seconds=0)
+        commit = client.store.commit
+
+        def commit_late(*args: Any) -> None:
+            if changes:
+                state["notes"][7] = "another"
+            commit(*args)
+
+        monkeypatch.setattr(client.store, "commit", commit_late)
+        if changes:
+            with pytest.raises(StoreError, match="save again"):
+                client.save(AGENT, execution_state=state, session_id="s", step_index=1)
+            assert client.latest(AGENT, "s") is None
+        saved = client.save(AGENT, execution_state=state, session_id="s", step_index=1)
+
+        assert client.restore(saved).execution_state == state
 
 
 async def test_closing_waits_for_a_save_that_was_queued_while_another_was_just_done(

@@ -12,6 +12,7 @@ from holdfast.errors import (
     CheckpointIntegrityError,
     CheckpointNotFoundError,
     InvalidArgumentError,
+    StoreError,
 )
 from holdfast.model import (
     Checkpoint,
@@ -125,8 +126,14 @@ class _Writer:
         try:
             yield from plan.commit(self._commit(info, parent_id))
         except MissingBase:
+            root = self.encoded.root
             self.engine.forget(self.base_id)
             self.encode(None)
+            if self.encoded.root != root:
+                raise StoreError(
+                    "what this save builds on was removed just now, and the state has been changed "
+                    "since the call: nothing was saved, save again"
+                ) from None
             yield from plan.commit(self._commit(info, parent_id))
 
     def _commit(self, info: CheckpointInfo, parent_id: str | None) -> Commit:
