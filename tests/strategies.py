@@ -308,6 +308,8 @@ def same_attributes(a: Any, b: Any) -> bool:
 
 
 def _attributes(obj: Any) -> dict[str, Any]:
+    if type(obj).__module__.partition(".")[0] == "pathlib":
+        return {}  # parts that it has worked out so far
     names = [name for base in type(obj).__mro__ for name in _slot_names(base)]
     held = {name: getattr(obj, name) for name in names if hasattr(obj, name)}
     if type(obj).__module__.partition(".")[0] in ("pandas", "builtins"):

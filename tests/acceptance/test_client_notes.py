@@ -4,6 +4,7 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import product
@@ -195,12 +196,13 @@ def test_an_altered_row_of_a_note_is_noticed(
     until = datetime.now(UTC) + timedelta(days=1)
     write(client, "/events", "altered", {"a": 1}, expires_at=until)
     write(client, "/events", "whole", {"b": 2})
-    with sqlite3.connect(path) as db:
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
         row = f"UPDATE notes SET {column} = ? WHERE key = 'altered'"
         if value is None and column != "expires":
-            return  # the file itself refuses to hold none there
+            with pytest.raises(sqlite3.IntegrityError, match="NOT NULL"):
+                db.execute(row, (value,))
+            return
         db.execute(row, (value,))
-    db.close()
 
     shown = client.store.notes(None)
     damaged = client.verify().damaged
@@ -225,9 +227,8 @@ def test_a_note_with_a_damaged_chunk_is_named(
     write(client, "/events", "needs it", large(1))
     write(client, "/other", "needs it too", large(1))
     write(client, "/small", "does not", 1)
-    with sqlite3.connect(path) as db:
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
         db.execute(damage)
-    db.close()
 
     damaged = client.verify().damaged
 

@@ -7,9 +7,9 @@ surrogates, keys that are not strings, bytearrays) is found first and rewritten 
 
 from __future__ import annotations
 
-import gc
 import pickle
 from collections.abc import Callable
+from itertools import chain
 from typing import Any, Literal
 
 import ormsgpack
@@ -181,8 +181,9 @@ def _bytes_types(value: Any) -> set[type]:
     level = [value]
     while level:
         seen.update(map(type, level))
-        inner = [part for part in level if type(part) is list or type(part) is dict]
-        level = gc.get_referents(*inner) if inner else []
+        lists = [part for part in level if type(part) is list]
+        dicts = [part for part in level if type(part) is dict]
+        level = [*chain.from_iterable(lists), *chain.from_iterable(map(dict.values, dicts))]
     return seen & {bytes, bytearray, memoryview}
 
 

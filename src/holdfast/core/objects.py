@@ -34,8 +34,11 @@ def _slots(cls: type) -> dict[str, Any]:
 
 
 def _is_native(slot: Any) -> bool:
-    """Whether a slot belongs to a class written in C, as OSError.errno does."""
-    return not slot.__objclass__.__flags__ & _HEAP_TYPE
+    """Whether a slot belongs to a class written in C, as OSError.errno does.
+
+    Such a class has no ``__slots__``; its flags say nothing, as they differ between Pythons.
+    """
+    return "__slots__" not in vars(slot.__objclass__)
 
 
 def attributes(obj: object) -> dict[str, Any]:
