@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
-from itertools import chain
 from typing import Any, Literal
 
 import ormsgpack
@@ -180,10 +179,18 @@ def _bytes_types(value: Any) -> set[type]:
     seen: set[type] = set()
     level = [value]
     while level:
-        seen.update(map(type, level))
-        lists = [part for part in level if type(part) is list]
-        dicts = [part for part in level if type(part) is dict]
-        level = [*chain.from_iterable(lists), *chain.from_iterable(map(dict.values, dicts))]
+        types = set(map(type, level))
+        seen |= types
+        below: list[Any] = []
+        if list in types:
+            for part in level:
+                if type(part) is list:
+                    below += part
+        if dict in types:
+            for part in level:
+                if type(part) is dict:
+                    below += part.values()
+        level = below
     return seen & {bytes, bytearray, memoryview}
 
 
