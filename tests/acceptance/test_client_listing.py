@@ -1,5 +1,6 @@
 """timeline, find, sessions, ancestors and tree: what is listed, in which order, at what cost."""
 
+import re
 import sqlite3
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -220,11 +221,15 @@ def test_a_tree_reads_as_one(client: SyncClient) -> None:
     saved = save_steps(client, 3)
     fork = client.fork(saved[0], session_id="fork")
 
-    assert str(client.tree("coder", "s")).splitlines() == [
-        f"* {saved[0][:18]} s#0",
-        f"  * {fork[:18]} fork#0",
-        f"* {saved[1][:18]} s#1",
-        f"* {saved[2][:18]} s#2",
+    lines = str(client.tree("coder", "s")).splitlines()
+
+    shown = [re.search(r"\* (\S+)", line)[1] for line in lines]  # type: ignore[index]
+    assert [client.restore(each).checkpoint_id for each in shown] == [saved[0], fork, *saved[1:]]
+    assert [line.replace(f"* {each}", "*") for line, each in zip(lines, shown, strict=True)] == [
+        "* s#0",
+        "  * fork#0",
+        "* s#1",
+        "* s#2",
     ]
 
 

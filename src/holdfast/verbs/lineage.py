@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from holdfast.model import CheckpointInfo
 
+_SHOWN = 18
+
 
 @dataclass(slots=True)
 class Node:
@@ -34,6 +36,7 @@ class Tree:
         return sum(1 for _ in self)
 
     def __str__(self) -> str:
+        shown = self._shown()
         lines: list[str] = []
         stack = [(root, "") for root in reversed(self.roots)]
         while stack:
@@ -41,12 +44,21 @@ class Tree:
             info = node.info
             name = f" {info.step_name}" if info.step_name else ""
             lines.append(
-                f"{indent}* {info.checkpoint_id[:18]} {info.session_id}#{info.step_index}{name}"
+                f"{indent}* {info.checkpoint_id[:shown]} {info.session_id}#{info.step_index}{name}"
             )
             # The first child goes on with the line; the others branch off.
             branches = [(child, indent + "  ") for child in node.children[1:]]
             stack.extend(reversed([*branches, *((c, indent) for c in node.children[:1])]))
         return "\n".join(lines)
+
+    def _shown(self) -> int:
+        """How much of an id tells it apart from all others in the tree."""
+        ids = [node.info.checkpoint_id for node in self]
+        longest = max(map(len, ids), default=0)
+        for length in range(_SHOWN, longest):
+            if len({each[:length] for each in ids}) == len(ids):
+                return length
+        return longest
 
 
 def grow(infos: list[CheckpointInfo], session_id: str) -> Tree:
