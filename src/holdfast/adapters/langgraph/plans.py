@@ -35,7 +35,7 @@ from holdfast.errors import (
 )
 from holdfast.ids import new_id
 from holdfast.model import CheckpointInfo
-from holdfast.stores.base import Commit, Note, NoteExists, Query
+from holdfast.stores.base import Commit, Note, NoteExists, Query, Record
 from holdfast.verbs import notes, plan, save
 from holdfast.verbs.engine import Engine
 from holdfast.verbs.plan import Plan
@@ -102,14 +102,27 @@ def put_writes(
 
 def get(desk: Desk, form: Form, place: Place) -> Plan[CheckpointTuple | None]:
     """The checkpoint a place names, or the newest of its namespace."""
-    info = yield from _find(desk, place)
-    record = None if info is None else (yield from plan.load(info.checkpoint_id))
+    record = yield from _load(desk, place)
     if record is None:
         return None
     kept = revive(desk.engine, record, trusts=form.trusts)
     desk.engine.restored(record)
     noted = yield from _noted(desk, form, [record.info])
     return tuple_of(form, kept, noted[kept.checkpoint_id])
+
+
+def _load(desk: Desk, place: Place) -> Plan[Record | None]:
+    """The record of a place with its chunks, where it lies as a rule; else it is looked for."""
+    record = None
+    if place.checkpoint_id is not None:
+        record = yield from plan.load(desk.record_id(place, place.checkpoint_id))
+    elif desk.engine.finds_newest:
+        record = yield from plan.newest(desk.agent_id, place.session_id)
+    if record is not None and _is_ours(desk, record.info):
+        _remember(desk, place, record.info)
+        return record
+    info = yield from _find(desk, place)
+    return None if info is None else (yield from plan.load(info.checkpoint_id))
 
 
 def _find(desk: Desk, place: Place) -> Plan[CheckpointInfo | None]:
@@ -122,12 +135,16 @@ def _find(desk: Desk, place: Place) -> Plan[CheckpointInfo | None]:
         info = yield from _newest(Query(ids=[record_id], agent_id=desk.agent_id))
         if info is None:  # a fork made by Holdfast: it has an id of its own
             info = yield from _newest(replace(session, tags={"checkpoint_id": place.checkpoint_id}))
-    if info is None:
-        return None
+    if info is not None:
+        _remember(desk, place, info)
+    return info
+
+
+def _remember(desk: Desk, place: Place, info: CheckpointInfo) -> None:
+    """Know the id of a record that has one of its own."""
     checkpoint_id = info.metadata["checkpoint_id"]
     if info.checkpoint_id != place.record_id(checkpoint_id):
         desk.other_ids[place.session_id, checkpoint_id] = info.checkpoint_id
-    return info
 
 
 def _newest(query: Query) -> Plan[CheckpointInfo | None]:
@@ -136,6 +153,10 @@ def _newest(query: Query) -> Plan[CheckpointInfo | None]:
     if found and not _put_by_a_saver(found[0]):
         found = [info for info in (yield from plan.query(query)) if _put_by_a_saver(info)]
     return found[0] if found else None
+
+
+def _is_ours(desk: Desk, info: CheckpointInfo) -> bool:
+    return info.agent_id == desk.agent_id and _put_by_a_saver(info)
 
 
 def _put_by_a_saver(info: CheckpointInfo) -> bool:
