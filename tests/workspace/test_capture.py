@@ -7,12 +7,14 @@ import stat
 import subprocess
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from holdfast import SyncClient
 from holdfast.workspace import Workspace
+from holdfast.workspace.capture import Capturer
 from tests.disks import own_disk, run_module
 from tests.workspace.kit import at, open_to_all, picture, put, unprivileged
 
@@ -573,6 +575,28 @@ def test_a_file_replaced_by_another_of_the_same_size_and_time_is_noticed(
     other.rename(file)
 
     assert workspace.read(workspace.snapshot(), "file") == b"two"
+
+
+def test_a_directory_under_another_name_is_not_read_again(
+    root: Path, client: SyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(root / "a", "1")
+    put(root / "b", "2")
+    with Workspace(root, client, name="one") as workspace:
+        workspace.snapshot()
+
+    monkeypatch.setattr(Capturer, "forget", refuse_for_good(Capturer.forget))
+    put(root / "a", "3")
+    with Workspace(root, client, name="two") as workspace:
+        assert workspace.read(workspace.snapshot(), "a") == b"3"
+
+
+def refuse_for_good(forget: Callable[..., None]) -> Callable[..., None]:
+    def refusing(capturer: Capturer, for_good: bool = False) -> None:
+        assert not for_good, "all that was known is lost"
+        forget(capturer)
+
+    return refusing
 
 
 def test_two_snapshotters_at_once_both_see_everything(root: Path, client: SyncClient) -> None:

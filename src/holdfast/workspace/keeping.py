@@ -56,7 +56,8 @@ class Keeper:
         written.add(self._client._engine, self.scope, key, value, until)
         self._store.commit(NotesOnly(written.notes, {**chunks, **written.chunks}))
         self.remember(snapshot)
-        found = self._store.notes([self.scope], _just_before(before))
+        scopes = {self.scope} if before is None else {self.scope, before.scope}
+        found = self._store.notes(scopes, _just_before(before))
         if before is not None and not self._is_kept(before, found):
             return None
         return Anchor(
