@@ -153,10 +153,9 @@ class Packer:
             code, plain = self.reduce(value)
             data = plain if code in BYTES_KINDS else self.pack(plain)
             return ormsgpack.Ext(code, data)
-        except Exception:
-            raise
-        except BaseException as error:  # msgpack would hide it
-            self._interrupt = error
+        except BaseException as error:
+            if not isinstance(error, Exception):  # an interrupt, which msgpack would hide
+                self._interrupt = error
             raise
         finally:
             self._depth -= 1

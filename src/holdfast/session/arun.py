@@ -53,10 +53,7 @@ class AsyncRun(RunFace):
         self._core = Core(self._core.engine, self._core.options, self._core.files)
         self._core.wrap = off_the_loop
         try:
-            await self._client._run(self._core.open())
-            if self._core.pending_rollback is not None:
-                intent = self._core.pending_rollback
-                await self._client._run(back.carry_out(self._core, intent))
+            await self._client._run(back.opened(self._core))
         except BaseException:
             await self._client._run(self._core.release())
             raise

@@ -52,6 +52,13 @@ class RolledBack:
         return "\n".join(lines)
 
 
+def opened(core: Core) -> Plan[None]:
+    """Open a run, and finish a rollback that was cut off."""
+    yield from core.open()
+    if core.pending_rollback is not None:
+        yield from _carry_out(core, core.pending_rollback)
+
+
 def rollback(
     core: Core, to: str | None, steps: int, scope: Collection[str], accept_irreversible: bool
 ) -> Plan[RolledBack]:
@@ -95,10 +102,10 @@ def _begin(
     intent = {"target": target.checkpoint_id, "scope": list(scope), "name": name}
     yield from core.checkpoint("before rollback", beside={ROLLBACK: intent})
     reach("run:rollback_begun")
-    return (yield from carry_out(core, intent, core.entered))
+    return (yield from _carry_out(core, intent, core.entered))
 
 
-def carry_out(
+def _carry_out(
     core: Core, intent: dict[str, Any], entered: Collection[str] | None = None
 ) -> Plan[RolledBack]:
     """Do what a rollback still has to do, from the checkpoint it was begun at.

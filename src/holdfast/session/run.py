@@ -60,10 +60,7 @@ class Run(RunFace):
         self._core = Core(self._core.engine, self._core.options, self._core.files)
         self._over.clear()
         try:
-            self._client._run(self._core.open())
-            if self._core.pending_rollback is not None:
-                intent = self._core.pending_rollback
-                self._client._run(back.carry_out(self._core, intent))
+            self._client._run(back.opened(self._core))
         except BaseException:
             self._client._run(self._core.release())
             raise

@@ -118,6 +118,8 @@ def _load(desk: Desk, place: Place) -> Plan[Record | None]:
         record = yield from plan.load(desk.record_id(place, place.checkpoint_id))
     elif desk.engine.finds_newest:
         record = yield from plan.newest(desk.agent_id, place.session_id)
+        if record is None:
+            return None  # a new thread
     if record is not None and _is_ours(desk, record.info):
         _remember(desk, place, record.info)
         return record
