@@ -175,9 +175,10 @@ BARS = [
         for quantity, limit in _WORKSPACE.items()
     ),
     *(
-        Bar(f"{part} {quantity}", part, quantity, who.TREE_WATCHING, who.TREE_GIT, limit)
+        Bar(f"{part} {quantity}", part, quantity, ours, who.TREE_GIT, limit)
         for part in ("W-1", "W-2")
         for quantity, limit in {"none": 0.02, "one": 0.05}.items()
+        for ours in (who.TREE_WATCHING, who.TREE_WATCHING_NORMAL)
     ),
     Bar("W-4 one edit of 2 GB", "W-4", "one edit", who.TREE_OURS, who.TREE_GIT, 0.3),
     Bar("W-4 bytes of an edit", "W-4", "bytes of an edit", who.TREE_OURS, None, 1_000_000),

@@ -62,6 +62,7 @@ RUN_DBOS = "DBOS workflow"
 
 TREE_OURS = "Holdfast workspace"
 TREE_WATCHING = "Holdfast workspace, watching"
+TREE_WATCHING_NORMAL = "Holdfast workspace, watching, normal"
 TREE_GIT = "git in a shadow repository"
 
 _OURS: dict[str, Callable[[], Lister]] = {
@@ -117,6 +118,9 @@ RUNS: dict[str, Callable[[], RunContender]] = {
 TREES: dict[str, Callable[[], TreeContender]] = {
     TREE_OURS: lambda: HoldfastTree(TREE_OURS),
     TREE_WATCHING: lambda: HoldfastTree(TREE_WATCHING, watch=True),
+    TREE_WATCHING_NORMAL: lambda: HoldfastTree(
+        TREE_WATCHING_NORMAL, watch=True, durability="normal"
+    ),
     TREE_GIT: lambda: ShadowGit(TREE_GIT),
 }
 """Snapshots of a directory."""

@@ -61,10 +61,10 @@ class HoldfastTree(TreeContender):
     """A workspace on an SQLite file."""
 
     requires = "holdfast"
-    durability = "full"
 
-    def __init__(self, name: str, watch: bool = False) -> None:
+    def __init__(self, name: str, watch: bool = False, durability: str = "full") -> None:
         self.name = name
+        self.durability = durability
         self._watch = watch
         if watch:
             self.requires = "inotify_simple"
@@ -72,7 +72,7 @@ class HoldfastTree(TreeContender):
     def open_now(self) -> None:
         from holdfast.workspace import Workspace
 
-        url = f"sqlite:///{self.directory}/holdfast.db"
+        url = f"sqlite:///{self.directory}/holdfast.db?durability={self.durability}"
         self._workspace = Workspace(self.tree, url, watch=self._watch)
 
     def snapshot(self) -> str:

@@ -7,6 +7,9 @@ from typing import Any, Self
 
 from holdfast.stores.base import Store
 
+AT_ONCE = ("tick", "removals")
+"""What a store tells without waiting, on any thread."""
+
 
 class AsyncFace:
     """A store whose methods are answered on an event loop of its own."""
@@ -19,7 +22,7 @@ class AsyncFace:
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self.store, name)
-        return self._answered(name) if callable(method) else method
+        return self._answered(name) if callable(method) and name not in AT_ONCE else method
 
     def _answered(self, method: str) -> Any:
         signature = inspect.signature(getattr(self.store, method))

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +106,29 @@ def test_a_snapshot_that_builds_on_one_collected_meanwhile_is_made_anew(
 
     assert len(passed) == 2
     assert workspace.read(snapshot, "d1/f1") == b"one 1\n" * 50
+
+
+def test_a_snapshot_that_builds_on_one_collected_by_another_client_is_made_anew(
+    workspace: Workspace,
+    client: SyncClient,
+    root: Path,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+) -> None:
+    fill(root)
+    workspace.snapshot()
+    put(root / "new", "new")
+    workspace.snapshot()  # from here on the store is only asked whether anything was removed
+
+    url = url_of(request.node.callspec.params["client"], tmp_path)
+    with nullcontext(client) if url == "memory://" else SyncClient.open(url) as other:
+        other.store.delete([workspace._keeper.scope])
+        other.gc(grace_seconds=0)
+    put(root / "newer", "newer")
+    snapshot = workspace.snapshot()
+
+    assert workspace.read(snapshot, "d1/f1") == b"one 1\n" * 50
+    assert client.verify().ok
 
 
 def test_snapshots_share_what_they_have_in_common(

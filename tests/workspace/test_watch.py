@@ -2,7 +2,9 @@
 
 import os
 import shutil
+import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -35,6 +37,10 @@ def right(workspace: Workspace, root: Path, tmp_path: Path) -> None:
         assert now.tree_id == fresh.snapshot().tree_id
 
 
+def refuse(*_: object) -> None:
+    raise AssertionError("it was looked at")
+
+
 def replace_directory(root: Path) -> None:
     shutil.rmtree(root / "d1")
     put(root / "d1" / "a" / "b", "again")
@@ -44,9 +50,6 @@ def test_an_unchanged_workspace_is_not_looked_at(
     workspace: Workspace, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = workspace.snapshot()
-
-    def refuse(*_: object) -> None:
-        raise AssertionError("it was looked at")
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "lstat", refuse)
@@ -84,6 +87,50 @@ def test_every_kind_of_change_is_seen(
     put(root / "d2" / "sub" / "more", "more")
     right(workspace, root, tmp_path)
     right(workspace, root, tmp_path)
+
+
+def test_only_the_files_that_were_written_to_are_looked_at(
+    workspace: Workspace, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(root / "d1" / "sub" / "f1", "edited")
+    (root / "d2" / "sub" / "f2").chmod(0o700)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "scandir", refuse)
+        snapshot = workspace.snapshot()
+
+    assert workspace.read(snapshot, "d1/sub/f1") == b"edited"
+    assert snapshot.tree_id == workspace.snapshot().tree_id
+    right(workspace, root, tmp_path)
+
+
+def test_a_write_to_what_is_not_captured_is_not_looked_at(
+    root: Path, client: SyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(root / ".gitignore", "*.log\n")
+    put(root / "src" / "main.py")
+    put(root / "src" / "main.log", "began\n")
+    with Workspace(root, client, watch=True) as workspace, monkeypatch.context() as patch:
+        first = workspace.snapshot()
+        put(root / "src" / "main.log", "began\nended\n")
+        patch.setattr(os, "scandir", refuse)
+        patch.setattr(os, "lstat", refuse)
+
+        assert workspace.snapshot() == replace(first, new_bytes=0)
+
+
+def test_rules_that_are_written_anew_hold_at_once(
+    root: Path, client: SyncClient, tmp_path: Path
+) -> None:
+    put(root / ".gitignore", "*.log\n")
+    for name in ("a.log", "a.py", "deep/b.log", "deep/b.py"):
+        put(root / name)
+    with Workspace(root, client, watch=True) as workspace:
+        workspace.snapshot()
+        put(root / ".gitignore", "*.py\n")
+        right(workspace, root, tmp_path)
+        found = {entry.path for entry in workspace.ls(workspace.snapshot())}
+        assert found == {".gitignore", "a.log", "deep", "deep/b.log"}
 
 
 def test_a_change_through_a_name_outside_is_seen(
@@ -148,6 +195,51 @@ def test_a_restore_is_seen_too(workspace: Workspace, root: Path, tmp_path: Path)
 
     assert picture(root) == was
     assert workspace.snapshot().tree_id == before.tree_id
+
+
+def test_what_was_found_is_known_to_the_next_process(
+    root: Path, client: SyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(root / "d1" / "f1", "first")
+    put(root / "d2" / "f2", "second")
+    time.sleep(0.05)  # until its times can be trusted
+    with Workspace(root, client, watch=True) as workspace:
+        workspace.snapshot()
+        put(root / "d1" / "f1", "edited")
+        time.sleep(0.05)
+        last = workspace.snapshot()
+
+    with Workspace(root, client) as fresh, monkeypatch.context() as patch:
+        patch.setattr(os, "read", refuse)
+        assert fresh.snapshot().tree_id == last.tree_id
+
+
+def test_a_process_that_was_killed_leaves_an_index_that_does_no_harm(
+    workspace: Workspace, root: Path, client: SyncClient, tmp_path: Path
+) -> None:
+    put(root / "d1" / "sub" / "f1", "edited")
+    shutil.rmtree(root / "d2")
+    workspace.snapshot()  # not closed, so not written down
+
+    with Workspace(root, client) as fresh:
+        right(fresh, root, tmp_path)
+        put(root / "d1" / "sub" / "f6", "edited")
+        right(fresh, root, tmp_path)
+    right(workspace, root, tmp_path)
+
+
+def test_an_index_that_another_wrote_meanwhile_is_left_alone(
+    workspace: Workspace, root: Path, client: SyncClient, tmp_path: Path
+) -> None:
+    put(root / "d1" / "sub" / "f1", "edited")
+    workspace.snapshot()
+    with Workspace(root, client) as other:
+        put(root / "d1" / "sub" / "f1", "edited by another")
+        other.snapshot()
+    workspace.close()
+
+    with Workspace(root, client) as fresh:
+        right(fresh, root, tmp_path)
 
 
 def test_another_process_that_snapshots_too_does_no_harm(

@@ -86,6 +86,8 @@ class NotesOnly:
 
     notes: tuple[Note, ...]
     chunks: Mapping[bytes, bytes]
+    removals: Any = None
+    """What ``Store.removals`` said; MissingBase if it says something else by now."""
 
 
 class Pending:
@@ -306,6 +308,10 @@ class Store(ABC):
 
     def tick(self) -> Any:
         """Something cheap that differs once anybody has written since; None if it cannot tell."""
+        return None
+
+    def removals(self) -> Any:
+        """Something cheap that differs once anything was removed since; None if it cannot tell."""
         return None
 
     def wait(self, scope: str, after: int, timeout: float) -> None:

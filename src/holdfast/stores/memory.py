@@ -45,6 +45,7 @@ class MemoryStore(Locked, Store):
         self._chunks: dict[bytes, tuple[bytes, datetime]] = {}
         self._notes: dict[str, dict[str, Note]] = {}
         self._last_seq = 0
+        self._removals = 0
         self._closed = False
 
     @property
@@ -60,6 +61,8 @@ class MemoryStore(Locked, Store):
         with self._open():
             if isinstance(commit, Commit):
                 self._check(commit)
+            elif commit.removals not in (None, self._removals):
+                raise MissingBase
             self._check_keys(commit.notes)
             now = datetime.now(UTC)
             for name, stored in commit.chunks.items():
@@ -118,6 +121,10 @@ class MemoryStore(Locked, Store):
         with self._open():
             return self._last_seq
 
+    def removals(self) -> int:
+        with self._open():
+            return self._removals
+
     def match(self, prefix: str, limit: int, after: str = "") -> list[str]:
         with self._open():
             found = sorted(i for i in self._infos if i.startswith(prefix) and i > after)
@@ -144,12 +151,14 @@ class MemoryStore(Locked, Store):
 
     def delete(self, checkpoint_ids: Collection[str]) -> int:
         with self._open():
+            self._removals += 1
             for scope in checkpoint_ids:
                 self._notes.pop(scope, None)
             return sum(self._infos.pop(i, None) is not None for i in checkpoint_ids)
 
     def sweep(self, now: datetime) -> int:
         with self._open():
+            self._removals += 1
             expired = [i for i, info in self._infos.items() if info.is_expired(now)]
             for scope, notes in list(self._notes.items()):
                 left = {key: note for key, note in notes.items() if not note.is_expired(now)}
@@ -167,6 +176,7 @@ class MemoryStore(Locked, Store):
                 if name not in live and written < before
             }
             if not dry_run:
+                self._removals += 1
                 for name in dead:
                     del self._chunks[name]
         return Collected(len(dead), sum(dead.values()))

@@ -179,6 +179,9 @@ class LargeBlobs(Store):
     def tick(self) -> Any:
         return self._inner.tick()
 
+    def removals(self) -> Any:
+        return self._inner.removals()
+
     def wait(self, scope: str, after: int, timeout: float) -> None:
         self._inner.wait(scope, after, timeout)
 

@@ -8,6 +8,7 @@ import sqlite3
 import time
 from collections import deque
 from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import chain, count, islice
@@ -66,6 +67,7 @@ class SqliteStore(Store):
         self._waiting: deque[Pending] = deque()
         self._db = Connections(Path(path), durability, in_child=self._waiting.clear)
         self._session_keys: dict[tuple[str, str], int] = {}
+        self._removals = 0
         file = os.path.abspath(path)
         self.files = (file, *(f"{file}-{log}" for log in ("wal", "shm", "journal")))
 
@@ -139,6 +141,8 @@ class SqliteStore(Store):
         commit: Commit | NotesOnly,
         new_sessions: dict[tuple[str, str], int],
     ) -> None:
+        if isinstance(commit, NotesOnly) and commit.removals not in (None, self._removals_now()):
+            raise MissingBase
         seen: set[tuple[str, str]] = set()
         for note in commit.notes:
             taken = db.execute(sql.EXISTS_NOTE, (_key(note.scope), note.key)).fetchone()
@@ -214,6 +218,19 @@ class SqliteStore(Store):
     def tick(self) -> tuple[int, int]:
         return self._db.data_version()
 
+    def removals(self) -> tuple[int, int, int]:
+        with self._db.write_lock:
+            return self._removals_now()
+
+    def _removals_now(self) -> tuple[int, int, int]:
+        return (*self._db.others_version(), self._removals)
+
+    @contextmanager
+    def _removing(self) -> Iterator[sqlite3.Connection]:
+        with self._db.write_lock, self._db.transaction() as db:
+            self._removals += 1
+            yield db
+
     def match(self, prefix: str, limit: int, after: str = "") -> list[str]:
         found: list[bytes | str] = []
         past = _key(after) if after else b""
@@ -253,12 +270,12 @@ class SqliteStore(Store):
 
     def delete(self, checkpoint_ids: Collection[str]) -> int:
         keys = [(_key(checkpoint_id),) for checkpoint_id in checkpoint_ids]
-        with self._db.write_lock, self._db.transaction() as db:
+        with self._removing() as db:
             db.executemany(sql.DELETE_NOTES, keys)
             return db.executemany(sql.DELETE, keys).rowcount
 
     def sweep(self, now: datetime) -> int:
-        with self._db.write_lock, self._db.transaction() as db:
+        with self._removing() as db:
             db.execute(sql.SWEEP_NOTES, {"now": microseconds(now)})
             return db.execute(sql.SWEEP, (microseconds(now),)).rowcount
 
@@ -270,7 +287,7 @@ class SqliteStore(Store):
         if not dry_run:
             for part in _batches(dead):
                 # In parts, so that no saver waits long; a chunk saved again meanwhile is spared.
-                with self._db.write_lock, self._db.transaction() as db:
+                with self._removing() as db:
                     db.executemany(sql.DROP_CHUNK, [(row[0], bound) for row in part])
             self._give_back_space()
         return Collected(len(dead), sum(row[2] for row in dead))

@@ -49,6 +49,7 @@ class Connections:
         self._writer: sqlite3.Connection | None = None
         self._watcher: sqlite3.Connection | None = None
         self._watches = 0
+        self._openings = 0
         self._make_locks()
         with self.errors():
             self._make_directory()
@@ -73,6 +74,7 @@ class Connections:
                 db.close()
                 raise
             self._writer = db
+            self._openings += 1
         return self._writer
 
     def _before_fork(self) -> None:
@@ -260,6 +262,13 @@ class Connections:
                 self._watches += 1  # versions of two connections cannot be compared
             (version,) = self._watcher.execute("PRAGMA data_version").fetchone()
             return self._watches, version
+
+    def others_version(self) -> tuple[int, int]:
+        """The same but for what this object wrote itself; the caller holds ``write_lock``."""
+        self.check()
+        with self.errors():
+            (version,) = self.writer().execute("PRAGMA data_version").fetchone()
+            return self._openings, version
 
     @contextmanager
     def errors(self) -> Iterator[None]:

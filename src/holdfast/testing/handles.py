@@ -31,6 +31,8 @@ USES: dict[str, Callable[[Store], Any]] = {
     "match": lambda store: store.match("", 1),
     "query": lambda store: store.query(Query()),
     "heads": lambda store: store.heads(),
+    "tick": lambda store: store.tick() or store.stats(),
+    "removals": lambda store: store.removals() or store.stats(),
     "delete": lambda store: store.delete([NEVER_SAVED]),
     "sweep": lambda store: store.sweep(datetime.now(UTC)),
     "collect": lambda store: store.collect([], datetime.now(UTC), False),
@@ -130,6 +132,18 @@ class HandleSuite(Suite):
             with pytest.raises(MissingParent):
                 store.commit(make_commit(parent_id=first.info.checkpoint_id))
             assert store.query(Query()) == []
+
+    def test_what_another_handle_removed_is_told(self, open_store: OpenStore) -> None:
+        if not self.persistent:
+            return
+        with open_store() as store, open_store() as other:
+            (first,) = keep(store, make_commit())
+            before = store.removals()
+            if before is None:
+                return
+            other.delete(ids([first]))
+
+            assert store.removals() != before
 
     def test_closing_one_handle_leaves_the_other_open(self, open_store: OpenStore) -> None:
         with open_store() as store:

@@ -41,6 +41,23 @@ class UpkeepSuite(Suite):
         assert store.query(Query()) == [stays.info]
         assert store.stats().checkpoints == 1
 
+    def test_a_store_that_tells_of_removals_misses_none(self, store: Store) -> None:
+        seen = [store.removals()]
+        if seen == [None]:
+            return
+        gone, _ = keep(store, make_commit(), make_commit(**expired()))
+        assert store.removals() == seen[0]
+
+        store.delete(ids([gone]))
+        seen.append(store.removals())
+        store.sweep(now())
+        seen.append(store.removals())
+        store.collect([], now() + LATER, dry_run=False)
+        seen.append(store.removals())
+
+        assert len(set(seen)) == 4
+        assert store.removals() == seen[-1]
+
     def test_only_records_that_were_there_are_counted(self, store: Store) -> None:
         first, second = keep(store, make_commit(), make_commit())
 

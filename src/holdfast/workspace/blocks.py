@@ -9,12 +9,13 @@ from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple
 
-from holdfast.core.format import chunk_id, compress
+from holdfast.core.format import chunk_id, compress, uncompressed
 from holdfast.stores.base import NotesOnly, Store
 from holdfast.workspace.entries import Place
 
 SOLID = 256 * 1024
 """Small files are put into one block until it has this many bytes: together they compress well."""
+_FEW = 4096
 _FLUSH = 8 * 2**20
 _WAITING = 24
 _THREADS = min(4, os.cpu_count() or 1)
@@ -79,9 +80,12 @@ class Blocks:
         return block
 
     def keep(self, raw: bytes) -> bytes:
-        """Take in a tree or a list of pieces; returns the name of its chunk."""
+        """Take in a tree or a list of pieces; returns the name of its chunk.
+
+        A small one is mostly hashes: compressing it wins a sixth, and takes longer than making it.
+        """
         name = chunk_id(raw)
-        self._finished(name, compress(raw))
+        self._finished(name, compress(raw) if len(raw) > _FEW else uncompressed(raw))
         return name
 
     def settle(self) -> None:

@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Any
 
 from holdfast.core.raw import Link
-from holdfast.errors import WorkspaceError
+from holdfast.errors import CheckpointIntegrityError, WorkspaceError
 from holdfast.stores.base import Store
 from holdfast.stores.crashpoints import reach
 from holdfast.workspace.blocks import Blocks
@@ -25,7 +25,7 @@ from holdfast.workspace.keeping import LOOK, Keeper
 from holdfast.workspace.results import Snapshot
 from holdfast.workspace.scan import Found, Options, Scanner, Skipped, Whereabouts
 from holdfast.workspace.shelf import Shelf
-from holdfast.workspace.watch import Watcher
+from holdfast.workspace.watch import Changes, Watcher
 
 Progress = Callable[[int, int | None], None]
 """Called with how many files are done and how many there are, if that is known."""
@@ -37,6 +37,8 @@ LOOK_SECONDS = 3600.0
 """How long a snapshot is kept that was only taken to compare."""
 _FORMAT = 1
 _ATTEMPTS = 3
+_UNSAVED = 200
+"""How much may wait to be written to the index."""
 
 
 class Capturer:
@@ -59,6 +61,10 @@ class Capturer:
         self._linked: set[bytes] = set()
         self._skipped: dict[bytes, list[Skipped]] = {}
         self.watcher = Watcher(root) if watch else None
+
+    @property
+    def _is_watching(self) -> bool:
+        return self.watcher is not None and self.watcher.is_watching
 
     @property
     def folders(self) -> dict[bytes, Folder]:
@@ -121,7 +127,9 @@ class Capturer:
             if decided is not None:
                 seconds, extra = decided
             elif before is not None and message is None and _serves(before, index, seconds):
-                self._save(index, found)
+                if self._keeper.alive(before) is None:
+                    return None
+                self._save(index, found, can_wait=dirty is not None)
                 return snapshot
             else:
                 extra = {"kind": kind}
@@ -133,7 +141,7 @@ class Capturer:
         self._also_known.clear()
         if index.anchor is None:
             return None
-        self._save(index, found)
+        self._save(index, found, can_wait=dirty is not None)
         return snapshot
 
     def _current_index(self) -> Index:
@@ -146,13 +154,16 @@ class Capturer:
             private = sorted(self._options.private)
             identity = [_FORMAT, self._root, *options, private]
             self._index = Index(self._home.index, identity).load()
-        if self._index.anchor is not None and not self._keeper.is_alive(self._index.anchor):
-            self.forget(for_good=True)
-            return self._current_index()
+        anchor = self._index.anchor
+        if anchor is not None and not self._keeper.is_known(anchor):
+            self._index.anchor = self._keeper.alive(anchor)
+            if self._index.anchor is None:
+                self.forget(for_good=True)
+                return self._current_index()
         return self._index
 
-    def _changes(self, index: Index) -> set[bytes] | None:
-        """The folders that changed since the last snapshot, if a watcher can tell."""
+    def _changes(self, index: Index) -> Changes | None:
+        """What changed since the last snapshot, if a watcher can tell."""
         if self.watcher is None:
             return None
         dirty = self.watcher.changes()
@@ -160,14 +171,14 @@ class Capturer:
             self.watcher.start(index.folders)
             self._last = None
             return None
-        return dirty | (self._linked & index.folders.keys())
+        return dirty | dict.fromkeys(self._linked & index.folders.keys())
 
     def _scan(
         self,
         index: Index,
         blocks: Blocks,
         progress: Progress | None,
-        dirty: set[bytes] | None,
+        dirty: Changes | None,
         wanted: frozenset[bytes],
     ) -> Found:
         scanner = Scanner(
@@ -225,17 +236,22 @@ class Capturer:
                 if reason
             ]
 
-    def _save(self, index: Index, found: Found) -> None:
-        if found.noted or found.gone or index.anchor != index.saved_anchor:
+    def _save(self, index: Index, found: Found, can_wait: bool = False) -> None:
+        """Write down what was found; that may wait where the next snapshot is told what changed."""
+        index.note(found.noted, found.gone)
+        if index.unsaved > (_UNSAVED if can_wait else 0):
             try:
-                index.save(found.noted, found.gone)
+                index.save()
             except OSError:  # only a cache, and what it is about is kept already
                 self.forget(for_good=True)
                 return
             self._stamp = _stamp(self._home.index)
 
     def _pieces_of(self, entry: Entry) -> set[bytes]:
-        return {name for name, _ in self._shelf.pieces(entry)}
+        try:
+            return {name for name, _ in self._shelf.pieces(entry)}
+        except CheckpointIntegrityError:  # gone or damaged, so that all have to be written
+            return set()
 
     def look(
         self, wanted: frozenset[bytes] = frozenset(), decide: Decide | None = None
@@ -265,10 +281,14 @@ class Capturer:
             anchor = index.anchor
             if anchor.chunk == snapshot.root.name:
                 index.anchor = anchor.also_kept_by(checkpoint_id)
-                self._save(index, Found())
+                self._save(index, Found(), can_wait=self._is_watching)
 
     def close(self) -> None:
-        """Stop watching."""
+        """Write down what waited for that, and stop watching."""
+        if self._index is not None and self._index.unsaved:
+            with self._home.locked():
+                if _stamp(self._home.index) == self._stamp:
+                    self._save(self._index, Found())
         if self.watcher is not None:
             self.watcher.close()
 

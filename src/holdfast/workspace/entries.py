@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import ormsgpack
 
-from holdfast.core.codec import pack, unpack
+from holdfast.core.codec import Packer, pack, unpack
 from holdfast.core.format import ID_BYTES
 from holdfast.core.raw import Link
 from holdfast.errors import CheckpointIntegrityError, HoldfastError
@@ -91,17 +91,19 @@ def is_reserved(name: bytes) -> bool:
 
 def tree_id(entries: Mapping[bytes, Entry]) -> bytes:
     """The id of a directory that holds these, given in the order of their names."""
-    rows = [[name, *entry[:5]] for name, entry in entries.items()]
+    return _id_of([[name, *entry[:5]] for name, entry in entries.items()])
+
+
+def _id_of(rows: list[list[Any]]) -> bytes:
     return hashlib.sha256(_DOMAIN + ormsgpack.packb(rows)).digest()[:ID_BYTES]
 
 
 def pack_tree(entries: Mapping[bytes, Entry]) -> tuple[bytes, bytes]:
     """The id and the chunk of a directory."""
-    identity = tree_id(entries)
+    rows = [[name, *entry[:5]] for name, entry in entries.items()]
+    identity = _id_of(rows)
     links: dict[tuple[bytes, bool], int] = {}
-    rows: list[list[Any]] = []
-    for name, entry in entries.items():
-        row = [name, *entry[:5]]
+    for row, entry in zip(rows, entries.values(), strict=True):
         place = entry.place
         if isinstance(place, Place):
             row += [links.setdefault((place.block, True), len(links)), place.offset]
@@ -109,8 +111,8 @@ def pack_tree(entries: Mapping[bytes, Entry]) -> tuple[bytes, bytes]:
             row.append(place)
         elif place is not None:
             row.append(links.setdefault((place, False), len(links)))
-        rows.append(row)
-    return identity, pack([_VERSION, identity, rows, [Link(*link) for link in links]])
+    value = [_VERSION, identity, rows, [Link(*link) for link in links]]
+    return identity, Packer().pack_trusting(value)  # all bytes in it are plain
 
 
 def parse_tree(raw: bytes) -> Tree:

@@ -117,7 +117,8 @@ class Anchor:
 
     scope: str
     key: str
-    seq: int
+    after: int = field(compare=False)
+    """A place that the note comes after, as late a one as is known."""
     tree_id: bytes
     chunk: bytes
     until: float | None = None
@@ -131,15 +132,15 @@ class Anchor:
     def row(self) -> list[Any]:
         """Plain data, for the log."""
         return [
-            *(self.scope, self.key, self.seq, self.tree_id, self.chunk, self.until),
+            *(self.scope, self.key, self.after, self.tree_id, self.chunk, self.until),
             list(self.checkpoints),
         ]
 
     @classmethod
     def from_row(cls, row: list[Any]) -> Anchor:
         """The anchor of a row."""
-        scope, key, seq, tree_id, chunk, until, checkpoints = row
-        return cls(scope, key, seq, tree_id, chunk, until, tuple(checkpoints))
+        scope, key, after, tree_id, chunk, until, checkpoints = row
+        return cls(scope, key, after, tree_id, chunk, until, tuple(checkpoints))
 
 
 @dataclass
@@ -151,9 +152,10 @@ class Index:
     """Of which workspace and with which options; those of another are of no use."""
     folders: dict[bytes, Folder] = field(default_factory=dict)
     anchor: Anchor | None = None
-    saved_anchor: Anchor | None = None
-    """The one that is in the file."""
+    _saved_anchor: Anchor | None = None
     _logged: int = 0
+    _changed: set[bytes] = field(default_factory=set)
+    _gone: set[bytes] = field(default_factory=set)
 
     def load(self) -> Index:
         """Read what was written last; whatever cannot be read is left out."""
@@ -173,14 +175,26 @@ class Index:
                 self.folders.pop(row, None)
             else:
                 self.folders[row[0]] = Folder.from_row(row)
-        self.saved_anchor = self.anchor
+        self._saved_anchor = self.anchor
         self._logged = len(rows) if last + 1 == len(rows) else _REWRITE
         return self
 
-    def save(self, changed: Iterable[bytes], gone: Iterable[bytes]) -> None:
+    def note(self, changed: Iterable[bytes], gone: Iterable[bytes]) -> None:
+        """Know what the file does not say yet."""
+        self._changed.update(changed)
+        self._gone.update(gone)
+
+    @property
+    def unsaved(self) -> int:
+        """How much the file does not say yet."""
+        return len(self._changed) + len(self._gone) + (self.anchor != self._saved_anchor)
+
+    def save(self) -> None:
         """Write down what changed, or everything where that is about as much."""
-        rows: list[Any] = [["gone", path] for path in gone]
-        rows += [["folder", self.folders[path].row()] for path in changed if path in self.folders]
+        rows: list[Any] = [["gone", path] for path in self._gone]
+        rows += [
+            ["folder", self.folders[path].row()] for path in self._changed if path in self.folders
+        ]
         self._logged += len(rows) + 1
         anchor = [] if self.anchor is None else [["anchor", self.anchor.row()]]
         if self._logged > 2 * len(self.folders) + 100 or not os.path.exists(self.file):
@@ -190,7 +204,9 @@ class Index:
         else:
             with open(self.file, "ab") as file:
                 file.write(b"".join(map(_framed, rows + anchor)))
-        self.saved_anchor = self.anchor
+        self._saved_anchor = self.anchor
+        self._changed.clear()
+        self._gone.clear()
 
     def _replace(self, rows: list[Any]) -> None:
         fresh = f"{self.file}.new"

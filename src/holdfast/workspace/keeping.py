@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -18,7 +20,7 @@ from holdfast.errors import (
 )
 from holdfast.ids import new_id
 from holdfast.model import Checkpoint, moment
-from holdfast.stores.base import NOTE_TIES, Note, NotesOnly, Query, Store
+from holdfast.stores.base import NOTE_TIES, MissingBase, Note, NotesOnly, Query, Store
 from holdfast.verbs import notes
 from holdfast.workspace.index import Anchor
 from holdfast.workspace.results import Snapshot
@@ -37,6 +39,8 @@ class Keeper:
         self._client = SyncClient(store)
         self.scope = SCOPES + name
         self._known: dict[str, Snapshot] = {}
+        self._alive: tuple[str, Any] = ("", None)
+        """The key of an anchor that was there, and what the store said of removals before that."""
 
     def keep(
         self,
@@ -54,32 +58,63 @@ class Keeper:
         written, key = notes.Written(), new_id()
         value = {**snapshot.as_value(), **extra}
         written.add(self._client._engine, self.scope, key, value, until)
-        self._store.commit(NotesOnly(written.notes, {**chunks, **written.chunks}))
+        commit = NotesOnly(written.notes, {**chunks, **written.chunks})
+        if before is None:
+            self._store.commit(commit)
+        else:
+            found = self._commit(commit, before)
+            if found is None:
+                return None
+            before = found
         self.remember(snapshot)
-        scopes = {self.scope} if before is None else {self.scope, before.scope}
-        found = self._store.notes(scopes, _just_before(before))
-        if before is not None and not self._is_kept(before, found):
-            return None
         return Anchor(
             self.scope,
             key,
-            next((note.seq for note in found if note.key == key), 0),
+            before.after if before is not None and before.scope == self.scope else 0,
             bytes.fromhex(snapshot.tree_id),
             snapshot.root.name,
             None if until is None else until.timestamp(),
         )
 
-    def is_alive(self, anchor: Anchor) -> bool:
-        """Whether a note or checkpoint still keeps the tree; asked after every use of its chunks.
+    def _commit(self, commit: NotesOnly, before: Anchor) -> Anchor | None:
+        """Write what is built on an anchor; None if that is there no more."""
+        if self.is_known(before):
+            _, removals = self._alive
+            try:
+                self._store.commit(replace(commit, removals=removals))
+            except MissingBase:
+                pass  # something was removed: perhaps this
+            else:
+                self._alive = commit.notes[0].key, removals
+                return before
+        if self.alive(before) is None:
+            return None
+        self._store.commit(commit)
+        return self.alive(before)
 
-        If it does, no collection that began earlier can have removed what the tree needs.
+    def is_known(self, anchor: Anchor) -> bool:
+        """Whether it is there unless something was removed, which the store will tell."""
+        key, removals = self._alive
+        is_kept = anchor.until is None or anchor.until > time.time()
+        return key == anchor.key and removals is not None and is_kept
+
+    def alive(self, anchor: Anchor) -> Anchor | None:
+        """The anchor, if a note or checkpoint still keeps its tree.
+
+        Asked after every use of its chunks: if one does, no collection that began earlier can have
+        removed what the tree needs.
         """
-        return self._is_kept(anchor, self._store.notes([anchor.scope], _just_before(anchor), 1))
-
-    def _is_kept(self, anchor: Anchor, found: Iterable[Note]) -> bool:
-        if any(note.key == anchor.key for note in found):
-            return True
-        return bool(anchor.checkpoints and self._store.query(Query(ids=anchor.checkpoints)))
+        removals = self._store.removals()
+        if self.is_known(anchor) and self._alive[1] == removals:
+            return anchor
+        found = self._store.notes([anchor.scope], anchor.after)
+        note = next((note for note in found if note.key == anchor.key), None)
+        if note is not None:
+            anchor = replace(anchor, after=note.seq - 1)
+        elif not (anchor.checkpoints and self._store.query(Query(ids=anchor.checkpoints))):
+            return None
+        self._alive = anchor.key, removals
+        return anchor
 
     def remember(self, snapshot: Snapshot) -> None:
         """Know a tree by its id without asking the store."""
@@ -142,8 +177,3 @@ class Keeper:
             return Snapshot.from_value(checkpoint.workspace, checkpoint.created_at)
         except HoldfastError as error:
             raise WorkspaceError(f"checkpoint {checkpoint.checkpoint_id!r}: {error}") from None
-
-
-def _just_before(anchor: Anchor | None) -> int:
-    """After which its note is the first."""
-    return 0 if anchor is None else max(0, anchor.seq - 1)

@@ -173,11 +173,14 @@ class Scanner:
         self._rebuild()
         return self.found
 
-    def rescan(self, dirty: Iterable[bytes]) -> Found:
-        """Look only at these folders, and at whatever is new beneath them."""
+    def rescan(self, dirty: Mapping[bytes, Collection[bytes] | None]) -> Found:
+        """Look only at these folders, and at whatever is new beneath them.
+
+        Where names are given, only these files were written to.
+        """
         for path in sorted(dirty, key=lambda path: (path.count(b"/"), path)):
-            folder = self._folders.get(path)
-            if folder is not None:
+            folder, names = self._folders.get(path), dirty[path]
+            if folder is not None and (names is None or not self._retake(folder, names)):
                 folder.key = None  # so that it is listed again
                 try:
                     key = key_of(os.lstat(self._whole(path)))
@@ -186,6 +189,21 @@ class Scanner:
                 self._walk([(path, key, self._rules_above(path))], only_new=True)
         self._rebuild()
         return self.found
+
+    def _retake(self, folder: Folder, names: Collection[bytes]) -> bool:
+        """Take in files of a folder again; False if it has to be listed to know what happened."""
+        reader = _Reader(self, folder.path, folder)
+        for name in names:
+            if name in FILES:
+                return False
+            if name in folder.keys:  # else it is not captured
+                before = folder.entries.get(name)
+                if before is None or not reader.retake(folder, name, before):
+                    return False
+                self.found.noted.add(folder.path)
+                if folder.entries[name] != before:
+                    self.found.changed.add(folder.path)
+        return True
 
     def _whole(self, path: bytes, name: bytes = b"") -> bytes:
         return b"/".join(filter(None, (self._root, path, name)))
@@ -199,7 +217,10 @@ class Scanner:
         if path:
             parts = path.split(b"/")
             for depth in range(len(parts)):
-                rules = self._rules(b"/".join(parts[:depth]), rules)
+                above = b"/".join(parts[:depth])
+                folder = self._folders.get(above)
+                if folder is None or folder.inner != folder.outer:  # else it has none of its own
+                    rules = self._rules(above, rules)
         return rules
 
     def _rules(self, path: bytes, outer: Rules) -> Rules:
@@ -437,8 +458,6 @@ class _Reader:
                 return key
             elif stat.S_ISREG(mode):
                 entry, key_now = self._file(name, key, before)
-                if key[LINKS] > 1:
-                    self._scanner.found.linked.add(self._path)
             elif stat.S_ISLNK(mode):
                 entry = self._symlink(name)
             else:
@@ -451,6 +470,19 @@ class _Reader:
             return trusted(key, self._scanner._started)
         folder.entries[name] = entry
         return trusted(key_now, self._scanner._started) if key_now is not None else None
+
+    def retake(self, folder: Folder, name: bytes, before: Entry) -> bool:
+        """Take in a file that is known; False if it is none any more, or cannot be read."""
+        try:
+            key = key_of(os.lstat(self._scanner._whole(self._path, name)))
+            if not stat.S_ISREG(key[MODE]):
+                return False
+            entry, key_now = self._file(name, key, before)
+        except (OSError, _Vanished, _Unreadable):
+            return False
+        folder.entries[name] = entry
+        folder.keys[name] = trusted(key_now, self._scanner._started) if key_now else None
+        return True
 
     def _directory(self, name: bytes, key: Key, before: Entry | None) -> Entry:
         if self._scanner._options.skip_repositories:
@@ -478,6 +510,8 @@ class _Reader:
     def _file(self, name: bytes, key: Key, before: Entry | None) -> tuple[Entry, Key | None]:
         """Read a file until it has held still for that long."""
         entry: Entry | None = None
+        if key[LINKS] > 1:
+            self._scanner.found.linked.add(self._path)
         reach("workspace:found")
         try:
             fd = os.open(name, _READ, dir_fd=self._folder_fd())

@@ -6,10 +6,14 @@ the queue first misses nothing. Whatever the queue cannot tell ends in a full sc
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import Any
 
 from holdfast.errors import InvalidArgumentError
+
+Changes = dict[bytes, set[bytes] | None]
+"""For each directory the names of files that were written to; None where there is more to see."""
 
 
 class Watcher:
@@ -25,10 +29,9 @@ class Watcher:
         except (OSError, AttributeError) as error:
             raise InvalidArgumentError(f"watch=True works on Linux only ({error})") from None
         self._root = root
-        self._flags = inotify_simple.flags
         self._make = inotify_simple.INotify
         flags = inotify_simple.flags
-        self._mask = (
+        self._mask = int(
             flags.MODIFY
             | flags.ATTRIB
             | flags.CLOSE_WRITE
@@ -42,6 +45,11 @@ class Watcher:
             | flags.DONT_FOLLOW
             | flags.EXCL_UNLINK
         )
+        # Numbers, as sums of flags are slow.
+        self._lost = int(flags.Q_OVERFLOW | flags.UNMOUNT | flags.MOVE_SELF)
+        self._moved = int(flags.MOVED_FROM | flags.MOVED_TO)
+        self._written = int(flags.MODIFY | flags.ATTRIB | flags.CLOSE_WRITE)
+        self._is_directory, self._ignored = int(flags.ISDIR), int(flags.IGNORED)
         self._events: Any = None
         self._paths: dict[int, bytes] = {}
         self.problem: str | None = None
@@ -78,26 +86,26 @@ class Watcher:
             return
         self._paths[number] = path
 
-    def changes(self) -> set[bytes] | None:
-        """The directories in which something changed since it was asked last; None: unknown."""
+    def changes(self) -> Changes | None:
+        """Where something changed since it was asked last; None: unknown."""
         if self._events is None:
             return None
-        dirty: set[bytes] = set()
-        flags = self._flags
-        lost = flags.Q_OVERFLOW | flags.UNMOUNT | flags.MOVE_SELF
-        moved = flags.MOVED_FROM | flags.MOVED_TO
-        for event in self._events.read(timeout=0):
-            if event.mask & lost or (event.mask & moved and event.mask & flags.ISDIR):
+        dirty: Changes = {}
+        for number, mask, _, name in self._events.read(timeout=0):
+            if mask & self._lost or (mask & self._moved and mask & self._is_directory):
                 self._stop()  # names of watched directories may be wrong now
                 return None
-            if event.mask & flags.IGNORED:
-                self._paths.pop(event.wd, None)
+            if mask & self._ignored:
+                self._paths.pop(number, None)
                 continue
-            path = self._paths.get(event.wd)
+            path = self._paths.get(number)
             if path is None:
                 self._stop()
                 return None
-            dirty.add(path)
+            if not name or mask & ~self._written:
+                dirty[path] = None
+            elif (names := dirty.setdefault(path, set())) is not None:
+                names.add(os.fsencode(name))
         return dirty
 
     def _give_up(self, error: OSError) -> None:
