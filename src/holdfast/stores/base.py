@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import Any, Self, TypeVar
 
 from holdfast.core.codec import pack
-from holdfast.core.format import checked, chunk_id, decompress
+from holdfast.core.format import chunk_id, unpacked
 from holdfast.core.tree import references
 from holdfast.errors import CheckpointIntegrityError, InvalidArgumentError
 from holdfast.model import CheckpointInfo, microseconds
@@ -379,14 +379,13 @@ def unfold(
     while level:
         wanted = [name for name in level if name not in at_hand]
         stored = (yield from fetch(wanted)) if wanted else {}
+        for name in wanted:
+            if name not in stored:
+                raise CheckpointIntegrityError(None, f"chunk {name.hex()} is missing")
+        fresh = unpacked({name: stored[name] for name in wanted}, verify)
         following: dict[bytes, bool] = {}
         for name, may_refer in level.items():
-            raw = at_hand.get(name)
-            if raw is None:
-                if name not in stored:
-                    raise CheckpointIntegrityError(None, f"chunk {name.hex()} is missing")
-                raw = checked(name, stored[name]) if verify else decompress(stored[name])
-            found[name] = raw
+            raw = found[name] = fresh[name] if name in fresh else at_hand[name]
             if may_refer:
                 following.update(references(raw))
         level = {name: refers for name, refers in following.items() if name not in found}
