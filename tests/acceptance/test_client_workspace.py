@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import CheckpointNotFoundError, SyncClient
+from holdfast import CheckpointNotFoundError, InvalidArgumentError, SyncClient
 from holdfast.workspace import Workspace
 from tests.acceptance.conftest import OpenClient
 from tests.clients import url_of
@@ -100,3 +100,23 @@ def test_a_checkpoint_without_files_has_none_to_restore(client: SyncClient, tmp_
     assert not (tmp_path / "nothing").exists()
     with pytest.raises(CheckpointNotFoundError):
         client.restore_workspace("01900000-0000-7000-8000-000000000000", to=tmp_path / "nothing")
+
+
+def test_files_in_another_store_are_refused(client: SyncClient, repo: Path) -> None:
+    with (
+        Workspace(repo, "memory://") as elsewhere,
+        pytest.raises(InvalidArgumentError, match="open the workspace on the client"),
+    ):
+        client.save("coder", execution_state={"step": 1}, workspace=elsewhere)
+    with pytest.raises(InvalidArgumentError, match="a Workspace, not PosixPath"):
+        client.save("coder", workspace=repo)  # type: ignore[arg-type]
+    assert client.find() == []
+
+
+def test_the_same_store_may_be_opened_twice(repo: Path, tmp_path: Path) -> None:
+    url = url_of("sqlite", tmp_path)
+    with SyncClient.open(url) as client, Workspace(repo, url) as workspace:
+        saved = client.save("coder", workspace=workspace)
+
+        client.restore_workspace(saved, to=tmp_path / "there").close()
+    assert (tmp_path / "there/main.py").read_text() == "print('one')"

@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from holdfast import InvalidArgumentError
+from holdfast.workspace import Workspace
 from tests.session.conftest import Open
 from tests.session.kit import AGENT, SESSION, PowerCut, Tools, cut_at, power_cut
 
@@ -177,3 +179,12 @@ def test_replay_shows_which_files_changed(session: Open, client: Any, repo: Path
     assert "   A new.py" in str(steps["written"]).splitlines()
     assert steps["written"].tree_id != steps["start"].tree_id
     assert not steps["end"].files
+
+
+def test_files_in_another_store_are_refused(session: Open, repo: Path) -> None:
+    with (
+        Workspace(repo, "memory://") as elsewhere,
+        pytest.raises(InvalidArgumentError, match="open the workspace on the client"),
+        session(workspace=elsewhere) as run,
+    ):
+        run.checkpoint("one")

@@ -20,7 +20,7 @@ from holdfast.verbs.prune import Keep, Pruned
 
 if TYPE_CHECKING:
     from holdfast.stores.sqlite_connection import Durability
-    from holdfast.workspace import Workspace
+    from holdfast.workspace import Snapshot, Workspace
 
 T = TypeVar("T")
 
@@ -130,7 +130,7 @@ class Face:
         paths = (append_only,) if isinstance(append_only, str) else append_only
         if not isinstance(paths, Collection) or not all(isinstance(path, str) for path in paths):
             raise InvalidArgumentError(f"append_only is a list of paths, not {append_only!r}")
-        files = None if workspace is None else (yield from do(workspace.snapshot_for_checkpoint))
+        files = None if workspace is None else (yield from self._captured(workspace))
         part = None if files is None else files.as_value()
         saved = yield from save.save(
             self._engine,
@@ -150,6 +150,16 @@ class Face:
             snapshot, keeper = files, workspace
             yield from do(lambda: keeper.saved_with(snapshot, saved))
         return saved
+
+    def _captured(self, workspace: Workspace) -> Plan[Snapshot]:
+        from holdfast.workspace import Workspace
+
+        if not isinstance(workspace, Workspace):
+            raise InvalidArgumentError(
+                f"workspace is a Workspace, not {type(workspace).__name__}: "
+                "open it as Workspace(path, client)"
+            )
+        return (yield from do(lambda: workspace.snapshot_for_checkpoint(store=self._store)))
 
     def _prune(self, policy: Keep | None, dry_run: bool, rules: dict[str, Any]) -> Plan[Pruned]:
         if policy is not None and rules:

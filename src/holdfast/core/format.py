@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import threading
-from collections.abc import Iterable, Mapping
 from typing import Any
 
 import ormsgpack
@@ -81,8 +79,6 @@ _PLAIN, _ZSTD = b"\x00", b"\x01"
 _APART = b"\x02"
 """Not a chunk, but where in object storage it is; written and read by stores/objects_steps.py."""
 _WORTH_COMPRESSING = 400
-_WORTH_A_THREAD = 2**20
-_CORES = os.cpu_count() or 1
 
 
 class _Zstd(threading.local):
@@ -164,28 +160,3 @@ def checked(name: bytes, stored: bytes) -> bytes:
     if chunk_id(raw) != name:
         raise CheckpointIntegrityError(None, f"chunk {name.hex()} does not match its name")
     return raw
-
-
-def unpacked(stored: Mapping[bytes, bytes], verify: bool = True) -> dict[bytes, bytes]:
-    """The bytes of many chunks, proven unless told otherwise; much is shared by two threads."""
-    found: dict[bytes, bytes] = {}
-    failures: list[BaseException] = []
-
-    def work(part: Iterable[tuple[bytes, bytes]]) -> None:
-        try:
-            for name, data in part:
-                found[name] = checked(name, data) if verify else decompress(data)
-        except BaseException as failure:
-            failures.append(failure)
-
-    if _CORES == 1 or sum(map(len, stored.values())) < _WORTH_A_THREAD:
-        work(stored.items())
-    else:
-        items = list(stored.items())
-        other = threading.Thread(target=work, args=(items[1::2],), name="holdfast-unpack")
-        other.start()
-        work(items[::2])
-        other.join()
-    if failures:
-        raise failures[0]
-    return found

@@ -72,7 +72,9 @@ def files_of(client: Face, workspace: Any) -> Files | None:
 
     if isinstance(workspace, (str, Path)):
         workspace = Workspace(Path(workspace), store=client)
-    return Files(Directory(workspace) if isinstance(workspace, Workspace) else workspace)
+    if isinstance(workspace, Workspace):
+        workspace = Directory(workspace, client.store)
+    return Files(workspace)
 
 
 class RunFace:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from holdfast.stores.base import Store
 from holdfast.verbs import plan
 from holdfast.verbs.plan import Plan
 
@@ -30,13 +31,14 @@ class WorkspaceLike(Protocol):
 class Directory:
     """A workspace as a run uses it."""
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: Workspace, store: Store) -> None:
         self.workspace = workspace
         self.path = Path(workspace.path)
+        self._store = store
 
     def capture(self) -> dict[str, Any]:
         """The files as they are, kept."""
-        return self.workspace.snapshot_for_checkpoint().as_value()
+        return self.workspace.snapshot_for_checkpoint(store=self._store).as_value()
 
     def put_back(self, captured: dict[str, Any]) -> None:
         """Make the files what they were, unless they are; what is replaced is kept first."""
@@ -48,7 +50,8 @@ class Directory:
         """A workspace at another path with the files as they were."""
         from holdfast.workspace import Snapshot
 
-        return Directory(self.workspace.fork(Snapshot.from_value(captured), Path(path)))
+        fork = self.workspace.fork(Snapshot.from_value(captured), Path(path))
+        return Directory(fork, self._store)
 
 
 class Files:

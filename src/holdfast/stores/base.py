@@ -15,10 +15,11 @@ from datetime import datetime
 from typing import Any, Self, TypeVar
 
 from holdfast.core.codec import pack
-from holdfast.core.format import chunk_id, unpacked
+from holdfast.core.format import chunk_id
 from holdfast.core.tree import references
 from holdfast.errors import CheckpointIntegrityError, InvalidArgumentError
 from holdfast.model import CheckpointInfo, microseconds
+from holdfast.stores.unpacking import unpacked
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,15 +105,23 @@ class Workspace:
         with self._working():
             return self._capturer.take(message, progress=progress)
 
-    def snapshot_for_checkpoint(self, progress: Progress | None = None) -> Snapshot:
-        """A snapshot that a checkpoint is about to hold, in its part ``workspace``.
+    def snapshot_for_checkpoint(
+        self, progress: Progress | None = None, store: Store | None = None
+    ) -> Snapshot:
+        """A snapshot that a checkpoint (in that store) is about to hold, in its part ``workspace``.
 
         It is kept for a day without one; ``saved_with`` says which checkpoint holds it.
         """
         with self._working():
-            return self._capturer.take(
+            snapshot = self._capturer.take(
                 seconds=CHECKPOINT_SECONDS, progress=progress, kind="checkpoint"
             )
+        if store is not None and store is not self._store and not store.fetch([snapshot.root.name]):
+            raise InvalidArgumentError(
+                f"the files are kept in {self._store.name} and the checkpoint in {store.name}: "
+                "open the workspace on the client it is saved with, as Workspace(path, client)"
+            )
+        return snapshot
 
     def saved_with(self, snapshot: Snapshot, checkpoint_id: str) -> None:
         """Say that a checkpoint holds a snapshot now."""

@@ -16,6 +16,8 @@ from langgraph.checkpoint.base import (
     PendingWrite,
 )
 
+from holdfast.adapters.langgraph.files import OUTSIDE, GraphFiles, Stage
+from holdfast.adapters.langgraph.finding import newest, put_by_a_saver
 from holdfast.adapters.langgraph.naming import made_at, place_of, sessions_below
 from holdfast.adapters.langgraph.records import (
     BUILDS_ON,
@@ -30,6 +32,7 @@ from holdfast.core.format import compress
 from holdfast.errors import (
     CheckpointConflictError,
     CheckpointIntegrityError,
+    CheckpointNotFoundError,
     InvalidArgumentError,
     SerializationError,
 )
@@ -56,6 +59,7 @@ class Desk:
     agent_id: str
     append_only: tuple[tuple[str, ...], ...] = ()
     sealer: Sealer = field(default_factory=Sealer)
+    files: GraphFiles | None = None
     other_ids: dict[tuple[str, str], str] = field(default_factory=dict)
     """Heads that were not put by a saver (forks, say): by session and LangGraph's id."""
 
@@ -66,21 +70,32 @@ class Desk:
 
 
 def put(
-    desk: Desk, form: Form, place: Place, checkpoint: Checkpoint, metadata: CheckpointMetadata
+    desk: Desk,
+    form: Form,
+    place: Place,
+    checkpoint: Checkpoint,
+    metadata: CheckpointMetadata,
+    stage: Stage = OUTSIDE,
 ) -> Plan[None]:
     """Keep a checkpoint; its parent is the one that the place names."""
     parent = place.checkpoint_id
     parent_id = None if parent is None else desk.record_id(place, parent)
     info = record_of(desk.agent_id, place, parent_id, checkpoint, metadata)
-    state = form.state(checkpoint)
-    payload = payload_of(state, parent, metadata)
+    state, files = form.state(checkpoint), None
+    if desk.files is not None:
+        files = yield from desk.files.of_checkpoint(
+            desk.engine, info, stage, metadata.get("source")
+        )
+    payload = payload_of(state, parent, metadata, files)
     try:
         yield from save.write(desk.engine, info, payload, desk.append_only)
     except SerializationError as error:
         if not error.path.startswith("$.values"):
             raise
         state = form.with_unkeepable_sealed(state, error)
-        yield from save.write(desk.engine, info, payload_of(state, parent, metadata))
+        yield from save.write(desk.engine, info, payload_of(state, parent, metadata, files))
+    if desk.files is not None:
+        yield from desk.files.kept_by(files, info.checkpoint_id)
 
 
 def put_writes(
@@ -100,12 +115,14 @@ def put_writes(
     yield from written.write()
 
 
-def get(desk: Desk, form: Form, place: Place) -> Plan[CheckpointTuple | None]:
+def get(desk: Desk, form: Form, place: Place, stage: Stage) -> Plan[CheckpointTuple | None]:
     """The checkpoint a place names, or the newest of its namespace."""
     record = yield from _load(desk, place)
     if record is None:
         return None
     kept = revive(desk.engine, record, trusts=form.trusts)
+    if desk.files is not None and stage.begins:
+        yield from desk.files.put_back(kept, record.info, _is_fork(place, record.info))
     desk.engine.restored(record)
     noted = yield from _noted(desk, form, [record.info])
     return tuple_of(form, kept, noted[kept.checkpoint_id])
@@ -127,16 +144,26 @@ def _load(desk: Desk, place: Place) -> Plan[Record | None]:
     return None if info is None else (yield from plan.load(info.checkpoint_id))
 
 
+def named(desk: Desk, place: Place) -> Plan[str]:
+    """The id of the record of a place; CheckpointNotFoundError if there is none."""
+    info = yield from _find(desk, place)
+    if info is None:
+        raise CheckpointNotFoundError(
+            place.checkpoint_id or place.session_id, "the thread has no such checkpoint"
+        )
+    return info.checkpoint_id
+
+
 def _find(desk: Desk, place: Place) -> Plan[CheckpointInfo | None]:
     """The record of a place."""
     session = Query(agent_id=desk.agent_id, session_id=place.session_id)
     if place.checkpoint_id is None:
-        info = yield from _newest(session)
+        info = yield from newest(session)
     else:
         record_id = desk.record_id(place, place.checkpoint_id)
-        info = yield from _newest(Query(ids=[record_id], agent_id=desk.agent_id))
+        info = yield from newest(Query(ids=[record_id], agent_id=desk.agent_id))
         if info is None:  # a fork made by Holdfast: it has an id of its own
-            info = yield from _newest(replace(session, tags={"checkpoint_id": place.checkpoint_id}))
+            info = yield from newest(replace(session, tags={"checkpoint_id": place.checkpoint_id}))
     if info is not None:
         _remember(desk, place, info)
     return info
@@ -144,26 +171,17 @@ def _find(desk: Desk, place: Place) -> Plan[CheckpointInfo | None]:
 
 def _remember(desk: Desk, place: Place, info: CheckpointInfo) -> None:
     """Know the id of a record that has one of its own."""
-    checkpoint_id = info.metadata["checkpoint_id"]
-    if info.checkpoint_id != place.record_id(checkpoint_id):
-        desk.other_ids[place.session_id, checkpoint_id] = info.checkpoint_id
+    if _is_fork(place, info):
+        desk.other_ids[place.session_id, info.metadata["checkpoint_id"]] = info.checkpoint_id
 
 
-def _newest(query: Query) -> Plan[CheckpointInfo | None]:
-    """The newest of these that a saver put."""
-    found = yield from _query(query, limit=1)
-    if found and not _put_by_a_saver(found[0]):
-        found = [info for info in (yield from plan.query(query)) if _put_by_a_saver(info)]
-    return found[0] if found else None
+def _is_fork(place: Place, info: CheckpointInfo) -> bool:
+    """Whether a record was not put by a saver, but made of one that was."""
+    return info.checkpoint_id != place.record_id(info.metadata["checkpoint_id"])
 
 
 def _is_ours(desk: Desk, info: CheckpointInfo) -> bool:
-    return info.agent_id == desk.agent_id and _put_by_a_saver(info)
-
-
-def _put_by_a_saver(info: CheckpointInfo) -> bool:
-    """Whether it is no other checkpoint in the session of a thread, such as one kept by hand."""
-    return {"checkpoint_id", "checkpoint_ns"} <= info.metadata.keys()
+    return info.agent_id == desk.agent_id and put_by_a_saver(info)
 
 
 def _query(query: Query, **changes: Any) -> Plan[list[CheckpointInfo]]:
@@ -212,7 +230,7 @@ def list_infos(
     found = [
         info
         for info in found
-        if _put_by_a_saver(info) and all(info.metadata.get(name) == wanted[name] for name in others)
+        if put_by_a_saver(info) and all(info.metadata.get(name) == wanted[name] for name in others)
     ]
     if before is not None:
         found = [info for info in found if info.metadata["checkpoint_id"] < before]

@@ -237,13 +237,15 @@ def record_of(
     return CheckpointInfo.of({**info.__dict__, **own})
 
 
-def payload_of(state: dict[str, Any], parent: str | None, metadata: CheckpointMetadata) -> Any:
+def payload_of(
+    state: dict[str, Any], parent: str | None, metadata: CheckpointMetadata, files: Any = None
+) -> Any:
     """The payload of a checkpoint; LangGraph's own parent and odd metadata are kept exactly."""
     if parent is not None:
         state["parent"] = parent
     if _OWN_TAGS & metadata.keys():
         state["metadata"] = metadata
-    return make_payload(state, {})
+    return make_payload(state, {}, workspace=files)
 
 
 def _step_name(checkpoint: Checkpoint, metadata: CheckpointMetadata) -> str | None:

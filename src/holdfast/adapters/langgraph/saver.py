@@ -20,10 +20,13 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from holdfast.adapters.langgraph import plans
+from holdfast.adapters.langgraph.files import GraphFiles, Stage
 from holdfast.adapters.langgraph.plans import Desk
 from holdfast.adapters.langgraph.records import Form, Place
 from holdfast.client import Client, SyncClient
 from holdfast.errors import InvalidArgumentError
+from holdfast.verbs.plan import Plan
+from holdfast.workspace import Workspace
 
 AGENT = "langgraph"
 
@@ -53,11 +56,15 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
         serde: SerializerProtocol | None = None,
         agent_id: str = AGENT,
         append_only: Collection[str] = (),
+        workspace: Workspace | str | Path | None = None,
     ) -> None:
         """Make a saver on a client, which stays yours to close.
 
         ``append_only`` names channels whose lists only ever grow and whose elements, once saved,
         never change: a step then costs what was added, however long the list is.
+
+        The files of a ``workspace`` (or of a directory) are kept with every checkpoint. A run that
+        begins at an earlier one puts them back first. It needs ``durability="sync"``.
         """
         if not isinstance(client, (Client, SyncClient)):
             raise InvalidArgumentError(
@@ -70,19 +77,25 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
         self._sync = client if isinstance(client, SyncClient) else SyncClient(store, engine)
         self._async = client if isinstance(client, Client) else Client(store, engine)
         paths = tuple(("execution_state", "values", name) for name in append_only)
-        self._desk = Desk(engine, agent_id, paths)
+        self._desk = Desk(engine, agent_id, paths, files=GraphFiles.of(workspace, client))
 
     @classmethod
     def open(cls, url: str | None = None, **options: Any) -> Self:
         """A saver on the store of a URL, by default that of HOLDFAST_URL or the embedded one."""
-        saver = cls(SyncClient.open(url), **options)
-        saver._owns_store = True
-        return saver
+        return cls._owning(SyncClient.open(url), options)
 
     @classmethod
     def from_sqlite(cls, path: str | Path, **options: Any) -> Self:
         """A saver on an SQLite file."""
-        saver = cls(SyncClient.sqlite(path), **options)
+        return cls._owning(SyncClient.sqlite(path), options)
+
+    @classmethod
+    def _owning(cls, client: SyncClient, options: dict[str, Any]) -> Self:
+        try:
+            saver = cls(client, **options)
+        except BaseException:
+            client.close()
+            raise
         saver._owns_store = True
         return saver
 
@@ -122,11 +135,14 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """The checkpoint a config names, or the newest of its thread."""
-        return self._sync._run(plans.get(self._desk, self._form, Place.of(config)))
+        return self._sync._run(self._getting(config))
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """See get_tuple."""
-        return await self._async._run(plans.get(self._desk, self._form, Place.of(config)))
+        return await self._async._run(self._getting(config))
+
+    def _getting(self, config: RunnableConfig) -> Plan[CheckpointTuple | None]:
+        return plans.get(self._desk, self._form, Place.of(config), Stage.of(config))
 
     def list(
         self,
@@ -202,7 +218,8 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
     ) -> tuple[Place, Any]:
         place = Place.of(config)
         merged = get_checkpoint_metadata(config, metadata)
-        return place, plans.put(self._desk, self._form, place, checkpoint, merged)
+        stage = Stage.of(config)
+        return place, plans.put(self._desk, self._form, place, checkpoint, merged, stage)
 
     def put_writes(
         self,
@@ -227,6 +244,30 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
         await self._async._run(
             plans.put_writes(self._desk, self._form, place, writes, task_id, task_path)
         )
+
+    def restore_workspace(self, config: RunnableConfig, to: str | Path | None = None) -> Workspace:
+        """Put the files of the checkpoint that a config names, or of the newest, into a directory.
+
+        That is the saver's own workspace unless another is named. What is replaced is kept first.
+        """
+        found = self._sync._run(plans.named(self._desk, Place.of(config)))
+        return self._sync.restore_workspace(found, to if to is not None else self._own_path())
+
+    async def arestore_workspace(
+        self, config: RunnableConfig, to: str | Path | None = None
+    ) -> Workspace:
+        """See restore_workspace."""
+        found = await self._async._run(plans.named(self._desk, Place.of(config)))
+        return await self._async.restore_workspace(
+            found, to if to is not None else self._own_path()
+        )
+
+    def _own_path(self) -> str:
+        if self._desk.files is None:
+            raise InvalidArgumentError(
+                "this saver has no workspace of its own: say where the files go (to=...)"
+            )
+        return self._desk.files.workspace.path
 
     def delete_thread(self, thread_id: str) -> None:
         """Remove a thread, with its subgraphs' checkpoints and all writes."""
@@ -291,12 +332,16 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
 
     def close(self) -> None:
         """Release the store if this saver opened it; closing twice does nothing."""
+        if self._desk.files is not None:
+            self._desk.files.close()
         if self._owns_store:
             self._async._release()
             self._sync.close()
 
     async def aclose(self) -> None:
         """See close."""
+        if self._desk.files is not None:
+            self._desk.files.close()
         if self._owns_store:
             await self._async.close()
             self._sync.close()

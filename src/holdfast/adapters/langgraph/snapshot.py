@@ -13,6 +13,7 @@ from holdfast.adapters.langgraph.records import Form, tuple_of
 from holdfast.adapters.langgraph.sealing import Sealer
 from holdfast.errors import InvalidArgumentError
 from holdfast.model import Checkpoint, CheckpointBuilder, Framework
+from holdfast.workspace import Workspace
 
 _FIELDS = ("next", "metadata", "created_at", "tasks", "interrupts")
 _PLACE = ("thread_id", "checkpoint_ns", "checkpoint_id", "checkpoint_map")
@@ -42,12 +43,15 @@ class LangGraphAdapter:
         step_name: str | None = None,
         context: dict[str, Any] | None = None,
         ttl_seconds: float | None = None,
+        *,
+        workspace: Workspace | None = None,
         **metadata: Any,
     ) -> Checkpoint:
         """The checkpoint of a StateSnapshot (or a dict of its fields); ``client.put`` keeps it.
 
         The session is the snapshot's thread unless another is named. Of the config only what names
-        the place is kept: the rest may hold secrets.
+        the place is kept: the rest may hold secrets. The files of a ``workspace`` in the client's
+        store are kept with it.
         """
         fields = _fields(snapshot)
         state: dict[str, Any] = {
@@ -70,6 +74,8 @@ class LangGraphAdapter:
             .parent(parent_id)
             .ttl(ttl_seconds)
         )
+        if workspace is not None:
+            builder = builder.workspace(workspace.snapshot_for_checkpoint().as_value())
         if session_id is None and "thread_id" in place:
             session_id = session_of(str(place["thread_id"]), place.get("checkpoint_ns") or "")
         return (builder.session(session_id) if session_id is not None else builder).build()

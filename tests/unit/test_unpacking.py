@@ -5,9 +5,10 @@ import threading
 
 import pytest
 
-from holdfast.core import format as stored_form
-from holdfast.core.format import chunk_id, compress, unpacked
+from holdfast.core.format import chunk_id, compress
 from holdfast.errors import CheckpointIntegrityError
+from holdfast.stores import unpacking
+from holdfast.stores.unpacking import unpacked
 
 
 @pytest.fixture(params=[2, 200], ids=["few", "many"])
@@ -42,8 +43,8 @@ def test_the_work_of_many_is_shared(raws: list[bytes], monkeypatch: pytest.Monke
         workers.add(threading.current_thread().name)
         return b""
 
-    monkeypatch.setattr(stored_form, "checked", checked)
-    monkeypatch.setattr(stored_form, "_CORES", 2)
+    monkeypatch.setattr(unpacking, "checked", checked)
+    monkeypatch.setattr(unpacking, "_CORES", 2)
     unpacked(kept(raws))
 
     assert len(workers) == (2 if len(raws) > 100 else 1)
@@ -54,6 +55,6 @@ def test_an_interrupt_ends_the_work(raws: list[bytes], monkeypatch: pytest.Monke
     def interrupted(name: bytes, data: bytes) -> bytes:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(stored_form, "checked", interrupted)
+    monkeypatch.setattr(unpacking, "checked", interrupted)
     with pytest.raises(KeyboardInterrupt):
         unpacked(kept(raws))
