@@ -307,7 +307,7 @@ def test_a_program_that_calls_something_else_is_named(session: Open, tools: Tool
     assert tools.names() == ["read", "write"]
 
 
-@pytest.mark.parametrize("by", ["checkpoint", "end", "task", "fork"])
+@pytest.mark.parametrize("by", ["checkpoint", "another state", "task", "fork"])
 def test_a_program_that_goes_past_recorded_calls_is_named(
     session: Open, tools: Tools, by: str
 ) -> None:
@@ -319,6 +319,8 @@ def test_a_program_that_goes_past_recorded_calls_is_named(
         with session() as run:
             if by == "checkpoint":
                 run.checkpoint()
+            if by == "another state":
+                run.state["n"] = 1
             if by == "fork":
                 run.fork()
             if by == "task":

@@ -83,6 +83,15 @@ def test_the_source_is_not_touched_and_the_winner_is_adopted(
         assert run.state == {"n": [1, 2, 3]}
         run.adopt(found.winner.session_id)
         assert run.state == {"n": [1, 2, 3], "way": "careful"}
+        run.adopt(found["b"])
+        assert run.state["way"] == "quick"
+        run.adopt(client.restore(found.winner.checkpoint_id))
+        assert run.state["way"] == "careful"
+        run.adopt(client.timeline(AGENT, found["b"].session_id)[0])
+        assert run.state["way"] == "quick"
+        for nothing in (None, 5, ""):
+            with pytest.raises(InvalidArgumentError, match="what is adopted"):
+                run.adopt(nothing)
 
 
 def test_a_score_may_look_at_the_result_or_be_it(client: Any, base: str) -> None:

@@ -132,9 +132,18 @@ def test_forks_have_copies_of_the_files_and_one_is_adopted(
         assert (repo / "main.py").read_text() == "fix-42.two"
 
 
+@pytest.mark.parametrize("beside", [True, False], ids=["beside the workspace", "for a while"])
 def test_strategies_have_copies_of_the_files_and_are_compared(
-    session: Open, client: Any, repo: Path
+    session: Open,
+    client: Any,
+    repo: Path,
+    tmp_path: Path,
+    beside: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+
     def longer(run: Any) -> int:
         return len(write(Path(run.workspace.path) / "main.py", "a much longer text"))
 
@@ -143,14 +152,19 @@ def test_strategies_have_copies_of_the_files_and_are_compared(
 
     with session(workspace=repo) as run:
         base = run.head
-    found = client.explore(base, {"longer": longer, "shorter": shorter}, workspace=repo)
+    ways = {"longer": longer, "shorter": shorter}
+    for _ in range(2):
+        found = client.explore(base, ways, **({"workspace": repo} if beside else {}))
 
+    assert [each.error for each in found] == [None, None]
+    assert not list((tmp_path / "temporary").glob("holdfast-explore-*"))
+    assert len(list(tmp_path.glob("repo.*"))) == (4 if beside else 0)
     assert found.winner.name == "longer"
     assert [str(each.files) for each in found] == ["M main.py", "M main.py"]
     assert found.as_dict()["outcomes"][0]["file_changes"] == 1
     assert (repo / "main.py").read_text() == "print('one')"
     with session(workspace=repo) as run:
-        run.adopt(found.winner.session_id)
+        run.adopt(found.winner)
         assert (repo / "main.py").read_text() == "a much longer text"
 
 

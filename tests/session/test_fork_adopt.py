@@ -107,6 +107,27 @@ def test_a_fork_is_live_but_sends_nothing_twice(session: Open, tools: Tools) -> 
     assert tools.names() == ["send", "read", "read", "send"]
 
 
+def test_a_fork_sends_nothing_twice_that_was_sent_long_before(
+    session: Open, client: Any, tools: Tools
+) -> None:
+    with session() as run:
+        for task in run.tasks.plan("mail").remaining():
+            with task:
+                run.call(tools.send, "in a task", effect="irreversible")
+        run.call(tools.send, "x", effect="irreversible")
+        head = run.checkpoint("sent")
+        (fork,) = run.fork()
+        client.fork(head, session_id="another")
+        with client.session(AGENT, session_id="another") as another:
+            for each in (fork, another):
+                assert each.call(tools.send, "x", effect="irreversible") == ["send", "x", 2]
+                each.call(tools.send, "in a task", effect="irreversible")
+        assert len(tools.ran) == 2
+        fork.call(tools.send, "x", effect="irreversible")  # one more than was made
+        fork.call(tools.send, "x", effect="irreversible", again=True)
+        assert len(tools.ran) == 4
+
+
 def test_what_the_source_sent_after_the_fork_point_is_not_sent_by_a_fork(
     session: Open, client: Any, tools: Tools
 ) -> None:

@@ -49,13 +49,33 @@ def test_state_and_context_go_back_by_name_id_and_steps(session: Open) -> None:
         run.undo()
         run.rollback(to=ids["one"])
         assert run.state == {"one": True}
-        run.rollback(steps=2)  # past itself and "one"
+        run.rollback()  # one more
         assert run.state == {}
-        with pytest.raises(RunError, match="only 1 checkpoints before"):
-            run.rollback(steps=2)
+        with pytest.raises(RunError, match="only 0 checkpoints before"):
+            run.rollback()
 
     with session() as run:
         assert run.state == {}
+
+
+def test_every_rollback_goes_one_step_farther(session: Open) -> None:
+    with session() as run:
+        for n in range(1, 6):
+            run.state["n"] = n
+            run.checkpoint(str(n))
+
+        run.rollback()
+        assert run.state["n"] == 4
+        run.rollback(steps=2)
+        assert run.state["n"] == 2
+        run.rollback(steps=0)
+        assert run.state["n"] == 2
+        run.state["n"] = 7
+        run.checkpoint("another")
+        run.rollback()
+        assert run.state["n"] == 2
+        run.rollback()
+        assert run.state["n"] == 1
 
 
 def test_what_was_not_saved_goes_back_with_no_steps(session: Open) -> None:

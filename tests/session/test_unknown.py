@@ -115,6 +115,46 @@ def test_a_retry_that_the_program_does_not_make_is_named(session: Open, tools: T
 
     with pytest.raises(DivergenceError, match=r"send\('x'\)"), session() as run:
         run.unknown_effects()[0].retry()
+        run.state["went on"] = True
+
+
+@pytest.mark.parametrize("in_task", [False, True], ids=["in the session", "in a task"])
+@pytest.mark.parametrize("decision", ["retry", "mark_done", "mark_failed"])
+def test_what_was_decided_by_one_who_only_came_to_decide_holds(
+    session: Open, tools: Tools, decision: str, in_task: bool
+) -> None:
+    def program(run: Any) -> None:
+        if not in_task:
+            send(run, tools, "irreversible", "x")
+        for task in run.tasks.plan("mail").remaining() if in_task else ():
+            with task:
+                send(run, tools, "irreversible", "x")
+
+    with cut_at("run:after_tool"), session() as run:
+        program(run)
+    with session() as run:
+        head = run.head
+        (unknown,) = run.unknown_effects()
+        getattr(unknown, decision)(*(["refused"] if decision == "mark_failed" else []))
+    with session() as run:
+        assert run.head == head  # nothing was saved past what waits to be made again
+        if decision == "mark_failed":
+            with pytest.raises(Exception, match="refused"):
+                program(run)
+        else:
+            program(run)
+    assert len(tools.ran) == (2 if decision == "retry" else 1)
+
+
+def test_a_session_whose_calls_wait_can_be_looked_at(session: Open, tools: Tools) -> None:
+    with power_cut(), session() as run:
+        run.call(tools.read, "y")
+        raise PowerCut
+    with session() as run:
+        assert run.state == {}
+    with session() as run:
+        run.call(tools.read, "y")
+    assert len(tools.ran) == 1
 
 
 def test_a_decision_is_made_once(session: Open, tools: Tools) -> None:

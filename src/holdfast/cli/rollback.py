@@ -176,15 +176,15 @@ def undo(parser: Parser) -> None:
 
 
 def _undo(options: Namespace, terminal: Terminal) -> int:
-    from holdfast.session.rollback import FROM
+    from holdfast.session.core import ROLLED_BACK_FROM
 
     with open_client(options) as client:
         names = Names(client)
         session = names.session(options.session)
         chain = [session.head, *client.ancestors(session.head.checkpoint_id)]
-        back = next((info for info in chain if FROM in info.metadata), None)
+        back = next((info for info in chain if ROLLED_BACK_FROM in info.metadata), None)
         if back is None:
             raise Refused(f"session {session.session_id!r} has no rollback to undo")
-        target = names.checkpoint(str(back.metadata[FROM]))
+        target = names.checkpoint(str(back.metadata[ROLLED_BACK_FROM]))
         options.scope = "all"
         return _go(client, session, target, options, terminal, is_undo=True)

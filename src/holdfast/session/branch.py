@@ -7,7 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from holdfast.errors import InvalidArgumentError, RunError
+from holdfast.model import Checkpoint, CheckpointInfo, checked_name
 from holdfast.session.core import SESSION, Core
+from holdfast.session.explore import Outcome
 from holdfast.session.log import Entry, Log, turned
 from holdfast.stores.base import Query
 from holdfast.stores.crashpoints import reach
@@ -43,11 +45,16 @@ def _free(core: Core, wanted: str) -> Plan[str]:
     return name
 
 
-def adopted(core: Core, other: str) -> Plan[str]:
+Adoptable = str | Checkpoint | CheckpointInfo | Outcome
+"""The name of a session, the id of a checkpoint, a checkpoint, or what came of a strategy."""
+
+
+def adopted(core: Core, other: Adoptable) -> Plan[str]:
     """Go on from the head of another session, or from a checkpoint, as this session's own."""
-    query = Query(agent_id=core.options.agent_id, session_id=other, limit=1)
+    name = _name_of(other)
+    query = Query(agent_id=core.options.agent_id, session_id=name, limit=1)
     found = yield from plan.query(query)
-    info = found[0] if found else (yield from get_info(other))
+    info = found[0] if found else (yield from get_info(name))
     if (info.agent_id, info.session_id) == core.session:
         raise RunError("a run cannot adopt itself: use rollback to go back")
     theirs = yield from restore(core.engine, info.checkpoint_id, True, core.options.on_unknown)
@@ -72,6 +79,14 @@ def adopted(core: Core, other: str) -> Plan[str]:
     if core.files is not None and theirs.workspace is not None:
         yield from core.files.put_back(theirs.workspace)
     return now
+
+
+def _name_of(other: Adoptable) -> str:
+    if isinstance(other, (Checkpoint, CheckpointInfo)):
+        return other.checkpoint_id
+    if isinstance(other, Outcome):
+        return other.session_id
+    return checked_name("what is adopted", other)
 
 
 def _joined(own: Log, theirs: Log) -> list[Entry]:

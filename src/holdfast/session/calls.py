@@ -58,6 +58,7 @@ def call(
     """Call a tool, or give what it gave when it was called before."""
     core.held()
     check_call(kind, key, compensate, function)
+    core.has_called = True
     tool = Tool(*unwrapped(function, args, kwargs))
     with core.lock:
         effect = _describe(core, tool, kind, compensate, key)

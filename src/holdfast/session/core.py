@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from holdfast.core.codec import OnUnknown
+from holdfast.core.codec import OnUnknown, pack
 from holdfast.errors import (
     CheckpointNotFoundError,
     InvalidArgumentError,
@@ -48,6 +48,8 @@ NEXT = "next"
 """The note that a head has once: which checkpoint followed it."""
 ROLLBACK = "rollback"
 """The note on a checkpoint from which a rollback was begun."""
+ROLLED_BACK_FROM = "rolled_back_from"
+"""The tag of a checkpoint that ended a rollback: where that was begun."""
 VERSION_TAG = "program_version"
 SESSION: Block = (None, 0)
 """The block of the session itself."""
@@ -105,10 +107,13 @@ class Core:
         self.next_index = 0
         self.made: Counter[Any] = Counter()
         """How often each call was made in its block, so that equal ones are told apart."""
+        self.has_called = False
+        """Whether the program has made a call."""
         self.under_way: dict[str, str] = {}
         """Calls that are being made, each with the head at which it was begun."""
         self.wrap: Callable[[Callable[..., Any]], Callable[..., Any]] = lambda tool: tool
         """How the user's own functions are called."""
+        self._opened_at: CheckpointInfo | None = None
         self._next_key = NEXT
         self._unsure: tuple[CheckpointInfo, list[Entry]] | None = None
         """A checkpoint whose writing was cut off: it may be there or not."""
@@ -177,7 +182,7 @@ class Core:
     def _resume(self, head: CheckpointInfo, noted: list[tuple[str, Any]]) -> Plan[None]:
         kept = yield from restore(self.engine, head.checkpoint_id, True, self.options.on_unknown)
         self.take(kept)
-        self.head, self.resumed = head, True
+        self.head, self.resumed, self._opened_at = head, True, head
         if self.options.context:
             self.context.update(self.options.context)
         self.pending_rollback = next((value for key, value in noted if key == ROLLBACK), None)
@@ -218,8 +223,11 @@ class Core:
         for parent in (yield from plan.query(Query(ids=[head.parent_id]))):
             if (parent.agent_id, parent.session_id) == self.session:
                 return
-            done = [call for call in self.open_calls() if call.status == "done"]
-            self.log.extend({"left": call.id} for call in done if call.kind == "irreversible")
+            self.log.extend(
+                {"left": call.id}
+                for call in self.log.effects
+                if (call.kind, call.status) == ("irreversible", "done") and not call.left
+            )
             self.log.extend([passed()])
             theirs = yield from self._calls_of(parent)
             self.log.extend(
@@ -248,6 +256,8 @@ class Core:
 
     def finish(self, error: BaseException | None) -> Plan[None]:
         """Save where the run stands at its end, if it can be gone on with from there."""
+        if error is None and (yield from self._only_looked()):
+            return
         if error is None:
             yield from self.checkpoint("end", block=SESSION, marks=[passed(None)])
         elif self.is_failure(error):
@@ -259,6 +269,21 @@ class Core:
         if self.lease is not None:
             lease, self.lease = self.lease, None
             yield from leases.release(self.engine, lease)
+
+    def _only_looked(self) -> Plan[bool]:
+        """Whether calls wait to be made again, and the program came only to look or to decide.
+
+        Then the session stays as it is, for the program that goes on with it.
+        """
+        waits = self.journal.all_waiting or self.journal.unknown()
+        if self.has_called or not waits or self.head is not self._opened_at:
+            return False
+        kept = yield from restore(self.engine, self.at.checkpoint_id, True, self.options.on_unknown)
+        context = {**kept.agent_context, **self.options.context}
+        before = [self._at_this_version(kept), context, TaskPlan(kept.tasks).as_list()]
+        now = [self.state, self.context, self.tasks.as_list()]
+        pickles = self.engine.allow_pickle
+        return pack(before, pickles) == pack(now, pickles)
 
     def is_failure(self, error: BaseException) -> bool:
         """Whether an error ends an attempt, so that the next one begins anew.
@@ -556,9 +581,12 @@ class Core:
         if to is None:
             if isinstance(steps, bool) or not isinstance(steps, int) or steps < 0:
                 raise InvalidArgumentError(f"steps is a number from 0, not {steps!r}")
-            if steps >= len(own):
-                raise RunError(f"there are only {len(own) - 1} checkpoints before this one")
-            return own[steps]
+            if steps == 0:
+                return self.at
+            counted = [info for info in own if not _stands_for_another(info)]
+            if steps >= len(counted):
+                raise RunError(f"there are only {len(counted) - 1} checkpoints before this one")
+            return counted[steps]
         checked_name("to", to)
         named = [info for info in own if info.step_name == to]
         if named:
@@ -575,6 +603,12 @@ class Core:
                 "use run.adopt(...)"
             )
         return found
+
+
+def _stands_for_another(info: CheckpointInfo) -> bool:
+    """Whether it ended a rollback, and so is where its parent is."""
+    left = info.metadata.get(ROLLED_BACK_FROM)
+    return left is not None and left != info.parent_id
 
 
 def _is_next(key: str) -> bool:

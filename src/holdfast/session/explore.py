@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
 import json
 import math
+import os
+import shutil
+import tempfile
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -147,6 +151,9 @@ class Job:
     strategy: Strategy
     score: Callable[..., Any] | None
     workspace: str | None
+    """The directory that was made for it, if one was named."""
+    files: dict[str, Any] | None
+    """The files of the checkpoint."""
 
 
 @dataclass(frozen=True)
@@ -242,19 +249,21 @@ def _prepare(
 ) -> tuple[str, list[Job]]:
     checkpoint_id = checkpoint if isinstance(checkpoint, str) else checkpoint.checkpoint_id
     info = client._run(get_info(checkpoint_id))
-    workspace, captured = None, None
-    if terms.workspace is not None:
+    files = client._run(restore(client._engine, info.checkpoint_id, True, "raw")).workspace
+    workspace = None
+    if terms.workspace is not None and files is not None:
         workspace = _as_workspace(client, terms.workspace)
-        captured = client._run(restore(client._engine, info.checkpoint_id, True, "raw")).workspace
     jobs = []
     for name, strategy in strategies.items():
         session_id = _session(info.session_id, name)
         client._run(save.fork(client._engine, info.checkpoint_id, session_id, None, None))
         path = None
-        if workspace is not None and captured is not None:
+        if workspace is not None:
             path = f"{workspace.path}.{name}"
-            workspace.fork_captured(captured, path)
-        jobs.append(Job(name, info.agent_id, session_id, strategy, terms.score, path))
+            if os.path.lexists(path):  # of an earlier exploration
+                path = f"{workspace.path}{session_id.removeprefix(info.session_id)}"
+            workspace.fork_captured(files, path)
+        jobs.append(Job(name, info.agent_id, session_id, strategy, terms.score, path, files))
     return info.checkpoint_id, jobs
 
 
@@ -319,12 +328,12 @@ def _compared(client: Any, base: str, outcome: Outcome, job: Job) -> Outcome:
     if outcome.checkpoint_id is None:
         return outcome
     changes = client.diff(base, outcome.checkpoint_id).part("$")
+    kept = client._run(restore(client._engine, outcome.checkpoint_id, True, "raw")).workspace
     files = None
-    if job.workspace is not None:
-        from holdfast.workspace import Workspace
+    if job.files is not None and kept is not None:
+        from holdfast.workspace import compared
 
-        with Workspace(job.workspace, store=client) as workspace:
-            files = workspace.diff(base, outcome.checkpoint_id)
+        files = compared(client.store, job.files, kept)
     return replace(outcome, changes=changes, files=files)
 
 
@@ -342,9 +351,12 @@ def _attempt_with(client: SyncClient, job: Job) -> Outcome:
     start = time.monotonic()
     run: Run | None = None
     try:
-        with client.session(
-            job.agent_id, session_id=job.session_id, workspace=job.workspace, strategy=job.name
-        ) as run:
+        with (
+            contextlib.closing(_Copy(client, job)) as copy,
+            client.session(
+                job.agent_id, session_id=job.session_id, workspace=copy.place, strategy=job.name
+            ) as run,
+        ):
             result = job.strategy(run)
             score = _scored(job.score, run, result)
         outcome = Outcome(job.name, job.session_id, "done", score, result)
@@ -353,6 +365,34 @@ def _attempt_with(client: SyncClient, job: Job) -> Outcome:
             job.name, job.session_id, "failed", error=f"{type(error).__name__}: {error}"
         )
     return _measured(outcome, run, start)
+
+
+class _Copy:
+    """The files that a strategy works on: its directory, or one that goes when it has ended.
+
+    What it did to them is in its checkpoints.
+    """
+
+    def __init__(self, client: Any, job: Job) -> None:
+        self.place: Any = job.workspace
+        self._above: str | None = None
+        if job.workspace is None and job.files is not None:
+            from holdfast.workspace import Snapshot, checkout
+
+            self._above = tempfile.mkdtemp(prefix="holdfast-explore-")
+            try:
+                path = os.path.join(self._above, "files")
+                self.place = checkout(Snapshot.from_value(job.files), path, client)
+            except BaseException:
+                self.close()
+                raise
+
+    def close(self) -> None:
+        """Remove the directory, if it is of no use to anyone later."""
+        if self._above is not None:
+            if self.place is not None:
+                self.place.discard()
+            shutil.rmtree(self._above, ignore_errors=True)
 
 
 def _measured(outcome: Outcome, run: Any, start: float) -> Outcome:
@@ -435,11 +475,12 @@ async def _attempt_async(client: Client, job: Job, timeout: float | None) -> Out
     run: AsyncRun | None = None
     limit = asyncio.timeout(timeout)
     outcome = Outcome(job.name, job.session_id, "done")
+    copy = await asyncio.to_thread(_Copy, client, job)
     try:
         async with (
             limit,
             client.session(
-                job.agent_id, session_id=job.session_id, workspace=job.workspace, strategy=job.name
+                job.agent_id, session_id=job.session_id, workspace=copy.place, strategy=job.name
             ) as run,
         ):
             result = await _awaited(job.strategy(run))
@@ -451,6 +492,8 @@ async def _attempt_async(client: Client, job: Job, timeout: float | None) -> Out
         outcome = replace(outcome, status="failed", error=f"{type(error).__name__}: {error}")
         if limit.expired():
             outcome = _too_long(outcome, timeout)
+    finally:
+        await asyncio.to_thread(copy.close)
     return _measured(outcome, run, start)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from holdfast.errors import InvalidArgumentError, RollbackRefusedError, RunError
 from holdfast.model import Checkpoint, CheckpointInfo
-from holdfast.session.core import ROLLBACK, SESSION, Core
+from holdfast.session.core import ROLLBACK, ROLLED_BACK_FROM, SESSION, Core
 from holdfast.session.effects import Effect
 from holdfast.session.log import Entry, Log, turned
 from holdfast.stores.base import NoteExists
@@ -26,8 +26,6 @@ from holdfast.verbs.plan import Plan
 from holdfast.verbs.read import ancestors, get_info, restore
 
 SCOPES = ("state", "files")
-FROM = "rolled_back_from"
-"""The tag of a checkpoint that ended a rollback: where that was begun."""
 
 
 @dataclass(frozen=True)
@@ -76,10 +74,10 @@ def undo(core: Core, accept_irreversible: bool) -> Plan[RolledBack]:
     """Go to where the last rollback (or undo) was begun; what it compensated stays undone."""
     core.held()
     chain: list[CheckpointInfo] = [core.at, *(yield from ancestors(core.at.checkpoint_id))]
-    left = next((info for info in chain if FROM in info.metadata), None)
+    left = next((info for info in chain if ROLLED_BACK_FROM in info.metadata), None)
     if left is None:
         raise RunError("there is no rollback to undo in this run")
-    target = yield from get_info(left.metadata[FROM])
+    target = yield from get_info(left.metadata[ROLLED_BACK_FROM])
     noted = yield from notes.read(
         core.engine, [target.checkpoint_id], on_unknown=core.options.on_unknown
     )
@@ -127,7 +125,7 @@ def _carry_out(
         intent["name"],
         parent_id=target.checkpoint_id if "state" in intent["scope"] else before,
         workspace=files,
-        tags={FROM: before},
+        tags={ROLLED_BACK_FROM: before},
     )
     reach("run:rolled_back")
     if core.files is not None and files is not None:

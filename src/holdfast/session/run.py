@@ -15,7 +15,7 @@ from holdfast.errors import HoldfastError, InvalidArgumentError, RunError, Store
 from holdfast.model import CheckpointInfo
 from holdfast.session import calls
 from holdfast.session import rollback as back
-from holdfast.session.branch import adopted, forked, workspace_of
+from holdfast.session.branch import Adoptable, adopted, forked, workspace_of
 from holdfast.session.core import Core, Options
 from holdfast.session.effects import Effect, Kind
 from holdfast.session.faces import RunFace, TaskFace, TasksFace
@@ -229,10 +229,11 @@ class Run(RunFace):
         made = self._client._run(plans.do(lambda: workspace.fork_captured(captured, path)))
         return Files(made)
 
-    def adopt(self, other: Run | str) -> str:
+    def adopt(self, other: Run | Adoptable) -> str:
         """Go on from where another run stands, with its state and files; returns the new head.
 
-        ``other`` is a run (it is closed first), the name of a session or the id of a checkpoint.
+        ``other`` is a run (it is closed first), the name of a session, a checkpoint or its id, or
+        the winner of an exploration.
         """
         if isinstance(other, Run):
             other._close(None)

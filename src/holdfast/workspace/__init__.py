@@ -6,7 +6,7 @@ from holdfast.errors import WorkspaceError
 from holdfast.workspace.diff import TreeDiff
 from holdfast.workspace.results import Restored, Snapshot
 from holdfast.workspace.scan import Skipped
-from holdfast.workspace.workspace import TreeEntry, Workspace, checkout
+from holdfast.workspace.workspace import TreeEntry, Workspace, checkout, compared
 
 __all__ = [
     "Restored",
@@ -17,4 +17,5 @@ __all__ = [
     "Workspace",
     "WorkspaceError",
     "checkout",
+    "compared",
 ]

@@ -12,7 +12,7 @@ import os
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 import ormsgpack
@@ -148,9 +148,12 @@ class Home:
     def close(self) -> None:
         """Remove it, if it is of no use to anyone later."""
         if self._is_temporary:
-            for name in ("index", "index.new", "journal", "lock"):
-                try:
-                    os.unlink(os.path.join(self.directory, name))
-                except FileNotFoundError:
-                    pass
+            self.remove()
+
+    def remove(self) -> None:
+        """Remove it; whoever opens the workspace again begins anew."""
+        for name in ("index", "index.new", "journal", "lock"):
+            with suppress(FileNotFoundError):
+                os.unlink(os.path.join(self.directory, name))
+        with suppress(FileNotFoundError):
             os.rmdir(self.directory)

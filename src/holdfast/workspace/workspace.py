@@ -264,6 +264,11 @@ class Workspace:
         if self._owns_store:
             self._store.close()
 
+    def discard(self) -> None:
+        """Close it, and remove what is kept beside the store of a directory that goes too."""
+        self.close()
+        self._home.remove()
+
     def __enter__(self) -> Self:
         return self
 
@@ -275,6 +280,12 @@ class Workspace:
 
     async def __aexit__(self, *exc: object) -> None:
         await _in_thread(self.close)
+
+
+def compared(store: Store, old: dict[str, Any], new: dict[str, Any]) -> TreeDiff:
+    """What changed from the files that one checkpoint holds to those of another."""
+    before, after = (Snapshot.from_value(part).root.name for part in (old, new))
+    return compare(Shelf(store), before, after)
 
 
 def checkout(
