@@ -176,6 +176,10 @@ class TaskError(RunError):
     """A plan that cannot be carried out."""
 
 
+class StillWaiting(RunError):
+    """Nobody has decided of a call yet: run the program again later."""
+
+
 class ApprovalDenied(RunError):
     """A call was not allowed; ``reason`` says why, if a reason was given."""
 

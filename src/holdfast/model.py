@@ -136,6 +136,11 @@ class Checkpoint(Header):
         """The parts that are kept in chunks; unused ones are left out."""
         return make_payload(*(getattr(self, part) for part in PAYLOAD))
 
+    @property
+    def content_id(self) -> str:
+        """Names the payload by its content, as that of the record does."""
+        return encode_payload(self.payload(), allow_pickle=True).root.hex()
+
     def verify_integrity(self) -> bool:
         """Whether the checksum fits everything the record holds."""
         try:
@@ -206,14 +211,26 @@ def encode_payload(payload: dict[str, Any], base: Base | None = None, **options:
     try:
         return encode(payload, base, **options)
     except SerializationError as error:
-        for part, path in (("execution_state", "$"), ("agent_context", "context")):
-            if error.path.startswith(f"$.{part}"):
-                shown = path + error.path.removeprefix(f"$.{part}")
-                raise SerializationError(shown, error.problem) from error
+        show_own_path(error)
         raise
 
 
+def show_own_path(error: SerializationError) -> None:
+    """Name a path as users know it: in the state, the context or the metadata."""
+    path, problem = error.path, error.problem
+    for part, shown in _OWN_PATHS.items():
+        if path.startswith(part):
+            path = shown + path.removeprefix(part)
+        problem = problem.replace(f" {part}", f" {shown}")
+    error.path, error.problem, error.args = path, problem, (f"{path}: {problem}",)
+
+
 _COVERED = (*(name for name in _HEADER if name != "checksum"), "content_id", "size")
+_OWN_PATHS = {
+    "$.execution_state": "$",
+    "$.agent_context": "context",
+    f"$[{_COVERED.index('metadata')}]": "metadata",
+}
 
 
 def checksum(values: dict[str, Any]) -> str:
@@ -221,7 +238,11 @@ def checksum(values: dict[str, Any]) -> str:
     covered = [values[name] for name in _COVERED]
     covered[_FRAMEWORK] = values["framework"].value
     covered[_CREATED] = microseconds(values["created_at"])
-    return hashlib.sha256(pack(covered)).hexdigest()
+    try:
+        return hashlib.sha256(pack(covered)).hexdigest()
+    except SerializationError as error:
+        show_own_path(error)
+        raise
 
 
 _FRAMEWORK, _CREATED = _COVERED.index("framework"), _COVERED.index("created_at")

@@ -207,3 +207,34 @@ def test_a_large_state_is_kept(client: SyncClient) -> None:
     saved = client.save("coder", execution_state=state)
 
     assert client.restore(saved).execution_state == state
+
+
+def test_errors_name_paths_as_users_know_them(client: SyncClient) -> None:
+    def nothing() -> None: ...
+
+    circular: dict[str, Any] = {"a": {}}
+    circular["a"]["again"] = [circular["a"]]
+    for path, given in (
+        ("$.tools[1].client", {"execution_state": {"tools": [1, {"client": nothing}]}}),
+        ("context.client", {"context": {"client": nothing}}),
+        ("metadata.client", {"client": nothing}),
+        ("$.a.again[0]", {"execution_state": circular}),
+    ):
+        with pytest.raises(SerializationError) as caught:
+            client.save("agent", **given)  # type: ignore[arg-type]
+        assert caught.value.path == path
+        assert str(caught.value).startswith(f"{path}: ")
+        assert "execution_state" not in str(caught.value)
+    with pytest.raises(InvalidArgumentError, match="events is True or False"):
+        client.save("agent", events="often")  # type: ignore[arg-type]
+    assert client.find() == []
+
+
+def test_equal_states_have_equal_content_ids_wherever_one_looks(client: SyncClient) -> None:
+    first, second = (client.save("agent", execution_state={"n": [1, 2]}) for _ in range(2))
+    other = client.save("agent", execution_state={"n": [1, 3]})
+
+    assert client.restore(first).content_id == client.restore(second).content_id
+    assert client.restore(first).content_id != client.restore(other).content_id
+    for info in client.find():
+        assert client.restore(info.checkpoint_id).content_id == info.content_id

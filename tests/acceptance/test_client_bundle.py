@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -384,3 +385,21 @@ def test_records_that_form_a_circle_do_not_hang_a_reader(
     assert str(client.tree("agent", "s")).count("*") == 2
     assert len(client.ancestors(first.info.checkpoint_id)) == 1
     assert client.prune(last=0, dry_run=True).kept == 0
+
+
+def test_a_bundle_is_written_through_a_link_and_replaces_nothing_special(
+    open_client: OpenClient, tmp_path: Path
+) -> None:
+    client = open_client("memory://")
+    client.save("a", execution_state={"n": 1})
+    (tmp_path / "link").symlink_to("real")
+    os.mkfifo(tmp_path / "fifo")
+
+    client.export(tmp_path / "link")
+    with pytest.raises(InvalidArgumentError, match="no regular file"):
+        client.export(tmp_path / "fifo")
+
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real").stat().st_size
+    assert (tmp_path / "fifo").is_fifo()
+    assert open_client("memory://").import_(tmp_path / "link").checkpoints == 1

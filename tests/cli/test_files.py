@@ -1,5 +1,7 @@
 """Files from the command line: snapshot, restore, diff, rollback and fork of a directory."""
 
+import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -73,6 +75,18 @@ def test_a_restore_into_a_new_directory(site: Holdfast) -> None:
 
     assert files(other) == FIRST
     assert files(site.directory) == SECOND
+
+
+def test_what_leads_back_from_another_directory_is_said_whole(site: Holdfast) -> None:
+    other = site.directory.parent / f"{site.directory.name} copy"
+    site.ok("restore", "first", "--to", str(other))
+    (other / "index.html").write_text("edited")
+    said = site.ok("restore", "first", "--to", str(other), "--yes")
+
+    command = re.search(r"`holdfast (.*)` leads back", said)
+    assert command is not None
+    site.ok(*shlex.split(command[1]), "--yes")
+    assert (other / "index.html").read_text() == "edited"
 
 
 def test_a_dry_run_changes_nothing(site: Holdfast) -> None:

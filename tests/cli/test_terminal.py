@@ -1,6 +1,7 @@
 """How output behaves on a real terminal, and on a pipe."""
 
 import io
+import os
 import re
 import signal
 import subprocess
@@ -11,7 +12,7 @@ from threading import Event
 import pytest
 
 from holdfast.cli import progress
-from tests.cli.kit import Holdfast, environment
+from tests.cli.kit import SECONDS, Holdfast, environment
 
 
 def test_colours_are_for_terminals(project: Holdfast) -> None:
@@ -139,3 +140,16 @@ def test_an_interrupt_ends_quietly(project: Holdfast) -> None:
         _, err = process.communicate(timeout=50)
 
     assert (process.returncode, err) == (130, "holdfast: interrupted\n")
+
+
+def test_a_closed_output_is_no_error(project: Holdfast) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "holdfast", "log", "--json"],
+        cwd=project.directory,
+        env=environment(),
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: os.close(1),
+        timeout=SECONDS,
+    )
+
+    assert (done.returncode, done.stderr) == (0, b"")

@@ -1,11 +1,12 @@
 """Files go with the run: put back after a cut, rolled back, copied to forks, adopted."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from holdfast import InvalidArgumentError
+from holdfast import Client, InvalidArgumentError
 from holdfast.workspace import Workspace
 from tests.session.conftest import Open
 from tests.session.kit import AGENT, SESSION, PowerCut, Tools, cut_at, power_cut
@@ -202,3 +203,17 @@ def test_files_in_another_store_are_refused(session: Open, repo: Path) -> None:
         session(workspace=elsewhere) as run,
     ):
         run.checkpoint("one")
+
+
+async def test_opening_a_run_with_files_blocks_no_event_loop(repo: Path, tmp_path: Path) -> None:
+    async with Client.sqlite(tmp_path / "agent.db") as client:
+        with Workspace(repo, client) as workspace, workspace._home.locked():
+            opening = asyncio.create_task(
+                client.session(AGENT, session_id=SESSION, workspace=repo).__aenter__()
+            )
+            for _ in range(20):  # it waits for the lock, and the loop goes on
+                await asyncio.sleep(0.005)
+            assert not opening.done()
+        run = await asyncio.wait_for(opening, 30)
+        assert (Path(run.workspace.path) / "main.py").exists()
+        await run.close()

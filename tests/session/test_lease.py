@@ -327,3 +327,26 @@ def test_leases_of_sessions_with_alike_names_are_kept_apart(client: Any) -> None
         run.__enter__()
     for run in runs:
         run.close()
+
+
+def test_a_client_that_is_closed_lets_go_of_its_sessions(kept_url: str) -> None:
+    client = SyncClient.open(kept_url)
+    run = client.session(AGENT, session_id=SESSION).__enter__()
+    run.state["unsaved"] = True
+    client.close()
+
+    with SyncClient.open(kept_url) as other, other.session(AGENT, session_id=SESSION) as again:
+        assert again.state == {}
+    with pytest.raises(StoreClosedError):
+        run.close()
+
+
+async def test_an_async_client_that_is_closed_lets_go_of_its_sessions(kept_url: str) -> None:
+    client = Client.open(kept_url)
+    run = await client.session(AGENT, session_id=SESSION).__aenter__()
+    await client.close()
+
+    async with Client.open(kept_url) as other, other.session(AGENT, session_id=SESSION) as again:
+        assert again.state == {}
+    with pytest.raises(StoreClosedError):
+        await run.close()

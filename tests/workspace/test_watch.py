@@ -133,6 +133,88 @@ def test_rules_that_are_written_anew_hold_at_once(
         assert found == {".gitignore", "a.log", "deep", "deep/b.log"}
 
 
+def test_a_fork_of_the_process_takes_no_events_from_it(
+    workspace: Workspace, root: Path, tmp_path: Path
+) -> None:
+    put(root / "d1" / "sub" / "f1", "edited")
+    child = os.fork()
+    if child == 0:
+        try:
+            workspace.snapshot()
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+
+    assert workspace.read(workspace.snapshot(), "d1/sub/f1") == b"edited"
+    right(workspace, root, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["d2/sub/other", "d2/sub/ignored.log"])
+def test_a_name_that_a_file_gets_in_the_workspace_is_seen(
+    workspace: Workspace, root: Path, tmp_path: Path, name: str
+) -> None:
+    put(root / ".gitignore", "*.log\n")
+    workspace.snapshot()
+    os.link(root / "d1" / "sub" / "f1", root / name)
+    with open(root / name, "r+") as file:
+        file.write("written by its other name")
+
+    assert workspace.read(workspace.snapshot(), "d1/sub/f1") == b"written by its other name"
+    with open(root / name, "r+") as file:
+        file.write("WRITTEN")
+    right(workspace, root, tmp_path)
+
+
+def test_a_dry_run_leaves_no_trace_in_later_snapshots(
+    workspace: Workspace, root: Path, tmp_path: Path
+) -> None:
+    put(root / "x.log", "one")
+    first = workspace.snapshot()
+    put(root / ".gitignore", "*.log\n")
+    put(root / "x.log", "precious")
+    second = workspace.snapshot()
+
+    workspace.restore(first, dry_run=True)
+    put(root / "d1" / "sub" / "f1", "edited")
+
+    right(workspace, root, tmp_path)
+    assert workspace.restore(second).removed == ()
+    assert (root / "x.log").read_text() == "precious"
+
+
+def test_a_directory_above_may_be_replaced(client: SyncClient, tmp_path: Path) -> None:
+    root = tmp_path / "above" / "repo"
+    put(root / "a", "one")
+    with Workspace(root, client, watch=True) as workspace:
+        workspace.snapshot()
+        (tmp_path / "above").rename(tmp_path / "elsewhere")
+        put(root / "a", "two")
+        put(root / "b", "new")
+        right(workspace, root, tmp_path)
+        put(root / "b", "newer")
+        right(workspace, root, tmp_path)
+
+
+def test_what_becomes_a_repository_or_ceases_to_be_one_is_seen(
+    root: Path, client: SyncClient
+) -> None:
+    put(root / "mine")
+    put(root / "deep" / "nested" / "file")
+    with Workspace(root, client, watch=True, nested_git="skip") as workspace:
+
+        def captured() -> bool:
+            return "deep/nested/file" in {e.path for e in workspace.ls(workspace.snapshot())}
+
+        assert captured()
+        for _ in range(2):
+            (root / "deep" / "nested" / ".git").mkdir()
+            assert not captured()
+            assert not captured()
+            (root / "deep" / "nested" / ".git").rmdir()
+            assert captured()
+            assert captured()
+
+
 def test_a_change_through_a_name_outside_is_seen(
     root: Path, client: SyncClient, tmp_path: Path
 ) -> None:

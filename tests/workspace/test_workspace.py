@@ -1,6 +1,7 @@
 """How a workspace is opened, used from async code, and closed."""
 
 import asyncio
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +10,13 @@ import pytest
 from holdfast import Client, SyncClient
 from holdfast.errors import InvalidArgumentError, StoreClosedError
 from holdfast.workspace import Workspace, WorkspaceError
+from tests.clients import url_of
 from tests.workspace.kit import picture, put
 
 
 @pytest.mark.parametrize("path", [None, 7, "", b""])
 def test_a_workspace_needs_a_path(path: Any) -> None:
-    with pytest.raises(InvalidArgumentError, match="path of a directory"):
+    with pytest.raises(InvalidArgumentError, match="a path is a string"):
         Workspace(path, "memory://")
 
 
@@ -110,3 +112,65 @@ def test_progress_is_told(workspace: Workspace, root: Path, tmp_path: Path) -> N
     told.clear()
     workspace.fork(snapshot, tmp_path / "fork", progress=lambda d, t: told.append((d, t))).close()
     assert told[-1] == (20, 20)
+
+
+def test_every_failure_of_the_file_system_is_said_in_our_words(
+    root: Path, client: SyncClient, tmp_path: Path
+) -> None:
+    put(root / "file")
+    with Workspace(root, client) as workspace:
+        first = workspace.snapshot()
+        with pytest.raises(WorkspaceError, match="/proc/none"):
+            workspace.fork(first, "/proc/none/fork")
+        for bad in (5, None, "", "a\0b"):
+            with pytest.raises(InvalidArgumentError):
+                workspace.fork(first, bad)  # type: ignore[arg-type]
+            with pytest.raises(InvalidArgumentError):
+                workspace.read(first, bad)  # type: ignore[arg-type]
+        with pytest.raises(InvalidArgumentError, match="no path"):
+            Workspace("a\0b", client)
+        shutil.rmtree(root)
+        for work in (workspace.snapshot, workspace.status, lambda: workspace.diff(first)):
+            with pytest.raises(WorkspaceError, match="No such file"):
+                work()
+        root.mkdir()
+        workspace.restore(first)
+    assert (root / "file").exists()
+
+
+@pytest.mark.parametrize("store", ["memory", "sqlite"])
+def test_losing_what_lies_beside_the_store_costs_time_only(
+    store: str, root: Path, tmp_path: Path
+) -> None:
+    put(root / "file", "one")
+    with Workspace(root, url_of(store, tmp_path)) as workspace:
+        first = workspace.snapshot()
+        shutil.rmtree(workspace._home.directory)
+        put(root / "file", "two")
+        workspace.snapshot()
+        workspace.restore(first)
+        shutil.rmtree(workspace._home.directory)
+    assert (root / "file").read_text() == "one"
+
+
+def test_a_restore_of_some_paths_is_not_what_status_compares_with(
+    root: Path, client: SyncClient
+) -> None:
+    for name in ("x", "y"):
+        put(root / name, "1")
+    with Workspace(root, client) as workspace:
+        first = workspace.snapshot()
+        for name in ("x", "y"):
+            put(root / name, "two")
+        workspace.snapshot()
+        workspace.restore(first, paths=["x"])
+
+        assert str(workspace.status()) == "M x"
+        workspace.restore(first)
+        assert not workspace.status()
+
+
+async def test_snapshots_are_listed_in_async_programs(root: Path) -> None:
+    async with Workspace(root, "memory://") as workspace:
+        await workspace.asnapshot("first")
+        assert [each.message for each in await workspace.asnapshots()] == ["first"]

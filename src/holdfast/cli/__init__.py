@@ -16,6 +16,8 @@ from holdfast._version import __version__
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run ``holdfast``; returns the exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if sys.stdout is None:  # closed by who started this
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
     if words in (["--version"], ["-V"]):
         print(f"holdfast {__version__}")
         return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -141,7 +142,8 @@ def _restore(options: Namespace, terminal: Terminal) -> int:
     if terminal.json:
         terminal.emit(_json(str(target), tree.tree_id, done_, False))
     else:
-        terminal.line(f"done; `holdfast restore {done_.undo_tree}` leads back")
+        there = f" --to {shlex.quote(str(options.to))}" if options.to else ""
+        terminal.line(f"done; `holdfast restore {done_.undo_tree}{there}` leads back")
     return OK
 
 

@@ -85,7 +85,9 @@ def opened(
         tools=(),
         metadata={},
     )
-    run = Run(client, replace(options, on_unknown="raw"), None if files is None else Files(files))
+    run = Run(
+        client, replace(options, on_unknown="raw"), None if files is None else Files(lambda: files)
+    )
     try:
         run._open()
         if files is not None:

@@ -542,6 +542,8 @@ class Client(Face):
         import asyncio
 
         if not self._closed:
+            for run in list(self._runs):
+                await run._let_go()
             self._closed = True
             await asyncio.to_thread(self._release)
             if self._store.speaks_async:

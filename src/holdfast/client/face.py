@@ -7,6 +7,7 @@ from os.path import abspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 from urllib.parse import quote
+from weakref import WeakSet
 
 from holdfast.errors import InvalidArgumentError, StoreClosedError
 from holdfast.model import Framework, make_payload
@@ -42,6 +43,8 @@ class Face:
         self._store = store
         self._engine = engine or Engine(store)
         self._closed = False
+        self._runs: WeakSet[Any] = WeakSet()
+        """Runs that are open."""
         self._url = url
 
     @classmethod
@@ -127,6 +130,10 @@ class Face:
         workspace: Workspace | None,
         metadata: dict[str, Any],
     ) -> Plan[str]:
+        if not isinstance(events, bool):
+            raise InvalidArgumentError(
+                f"events is True or False, not {events!r}: metadata of that name is not possible"
+            )
         paths = (append_only,) if isinstance(append_only, str) else append_only
         if not isinstance(paths, Collection) or not all(isinstance(path, str) for path in paths):
             raise InvalidArgumentError(f"append_only is a list of paths, not {append_only!r}")

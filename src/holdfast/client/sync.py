@@ -507,6 +507,8 @@ class SyncClient(Face):
     def close(self) -> None:
         """Release the store; closing twice does nothing."""
         if not self._closed:
+            for run in list(self._runs):
+                run._let_go()
             self._closed = True
             self._store.close()
 

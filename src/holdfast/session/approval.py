@@ -14,6 +14,7 @@ from holdfast.errors import (
     InvalidArgumentError,
     RunError,
     SessionLostError,
+    StillWaiting,
     UnknownEffectError,
 )
 from holdfast.model import checked_name
@@ -38,10 +39,6 @@ class Decision:
     args: tuple[Any, ...] | None = None
     kwargs: dict[str, Any] | None = None
     by: str | None = None
-
-
-class StillWaiting(RunError):
-    """Nobody has decided of a call yet: run the program again later."""
 
 
 NOT_A_FAILURE = (

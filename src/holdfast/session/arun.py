@@ -12,7 +12,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from holdfast.errors import HoldfastError, InvalidArgumentError, RunError, StoreClosedError
+from holdfast.errors import (
+    HoldfastError,
+    InvalidArgumentError,
+    RunError,
+    StoreClosedError,
+    StoreError,
+)
 from holdfast.model import CheckpointInfo
 from holdfast.session import calls
 from holdfast.session import rollback as back
@@ -58,6 +64,7 @@ class AsyncRun(RunFace):
             await self._client._run(self._core.release())
             raise
         self._is_open = True
+        self._client._runs.add(self)
         self._beat = asyncio.create_task(self._keep_alive())
 
     async def __aexit__(
@@ -76,6 +83,7 @@ class AsyncRun(RunFace):
         if not self._is_open:
             return
         self._is_open = False
+        self._client._runs.discard(self)
         cut_off = None if isinstance(error, Exception) else error
         async with contextlib.AsyncExitStack() as last_first:
             last_first.push_async_callback(self._end, error)
@@ -91,6 +99,13 @@ class AsyncRun(RunFace):
             await self._client._run(self._core.finish(error))
         finally:
             await self._client._run(self._core.release())
+
+    async def _let_go(self) -> None:
+        """The client is being closed: nothing more is saved, and others may open the session."""
+        if self._beat is not None:
+            self._beat.cancel()
+        with contextlib.suppress(StoreError):  # then it is free when this process has ended
+            await self._client._run(self._core.let_go())
 
     async def _keep_alive(self) -> None:
         """Hold on to the session while it is worked on, however long a call takes."""
@@ -223,7 +238,7 @@ class AsyncRun(RunFace):
             path = Path(f"{workspace.path}{name}")
         captured = await self._client._run(workspace_of(self._core))
         made = await self._client._run(plans.do(lambda: workspace.fork_captured(captured, path)))
-        return Files(made)
+        return Files(lambda: made)
 
     async def adopt(self, other: AsyncRun | Adoptable) -> str:
         """Go on from where another run stands, with its state and files; returns the new head.

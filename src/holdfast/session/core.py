@@ -141,6 +141,8 @@ class Core:
     def open(self) -> Plan[None]:
         """Take the lease, and go to the head of the session, or make its first checkpoint."""
         options = self.options
+        if self.files is not None:
+            yield from self.files.open()
         self.lease = yield from leases.acquire(
             self.engine, *self.session, options.lease_seconds, options.takeover
         )
@@ -269,6 +271,11 @@ class Core:
         if self.lease is not None:
             lease, self.lease = self.lease, None
             yield from leases.release(self.engine, lease)
+
+    def let_go(self) -> Plan[None]:
+        """Let others open the session; what is tried in this run after that fails."""
+        if self.lease is not None:
+            yield from leases.release(self.engine, self.lease)
 
     def _only_looked(self) -> Plan[bool]:
         """Whether calls wait to be made again, and the program came only to look or to decide.

@@ -70,11 +70,13 @@ def files_of(client: Face, workspace: Any) -> Files | None:
         return None
     from holdfast.workspace import Workspace
 
-    if isinstance(workspace, (str, Path)):
-        workspace = Workspace(Path(workspace), store=client)
-    if isinstance(workspace, Workspace):
-        workspace = Directory(workspace, client.store)
-    return Files(workspace)
+    def opened() -> Any:
+        opened = workspace
+        if isinstance(opened, (str, Path)):
+            opened = Workspace(Path(opened), store=client)
+        return Directory(opened, client.store) if isinstance(opened, Workspace) else opened
+
+    return Files(opened)
 
 
 class RunFace:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -57,8 +59,17 @@ class Directory:
 class Files:
     """A workspace, as plans."""
 
-    def __init__(self, workspace: WorkspaceLike) -> None:
-        self.workspace = workspace
+    def __init__(self, opening: Callable[[], WorkspaceLike]) -> None:
+        self._opening = opening
+
+    @cached_property
+    def workspace(self) -> WorkspaceLike:
+        """The workspace, opened when it is needed first."""
+        return self._opening()
+
+    def open(self) -> Plan[None]:
+        """Open it, which may have to wait for others."""
+        yield from plan.do(lambda: self.workspace)
 
     @property
     def shown(self) -> Any:

@@ -11,7 +11,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from holdfast.errors import HoldfastError, InvalidArgumentError, RunError, StoreClosedError
+from holdfast.errors import (
+    HoldfastError,
+    InvalidArgumentError,
+    RunError,
+    StoreClosedError,
+    StoreError,
+)
 from holdfast.model import CheckpointInfo
 from holdfast.session import calls
 from holdfast.session import rollback as back
@@ -65,6 +71,7 @@ class Run(RunFace):
             self._client._run(self._core.release())
             raise
         self._is_open = True
+        self._client._runs.add(self)
         self._beat = threading.Thread(target=self._keep_alive, name="holdfast-lease", daemon=True)
         self._beat.start()
 
@@ -84,6 +91,7 @@ class Run(RunFace):
         if not self._is_open:
             return
         self._is_open = False
+        self._client._runs.discard(self)
         cut_off = None if isinstance(error, Exception) else error
         with contextlib.ExitStack() as last_first:
             last_first.callback(self._end, error)
@@ -98,6 +106,12 @@ class Run(RunFace):
             self._client._run(self._core.finish(error))
         finally:
             self._client._run(self._core.release())
+
+    def _let_go(self) -> None:
+        """The client is being closed: nothing more is saved, and others may open the session."""
+        self._over.set()
+        with contextlib.suppress(StoreError):  # then it is free when this process has ended
+            self._client._run(self._core.let_go())
 
     def _keep_alive(self) -> None:
         """Hold on to the session while it is worked on, however long a call takes."""
@@ -227,7 +241,7 @@ class Run(RunFace):
             path = Path(f"{workspace.path}{name}")
         captured = self._client._run(workspace_of(self._core))
         made = self._client._run(plans.do(lambda: workspace.fork_captured(captured, path)))
-        return Files(made)
+        return Files(lambda: made)
 
     def adopt(self, other: Run | Adoptable) -> str:
         """Go on from where another run stands, with its state and files; returns the new head.

@@ -55,8 +55,11 @@ class Writer:
     """Writes a bundle beside its path and moves it there when it is whole."""
 
     def __init__(self, path: Path, version: int, checkpoints: int) -> None:
+        path = path.resolve() if path.is_symlink() else path
         if path.is_dir():
             raise InvalidArgumentError(f"{path} is a directory: name the bundle's file")
+        if path.exists() and not path.is_file():
+            raise InvalidArgumentError(f"{path} is no regular file: name the bundle's file")
         self.path = path
         with self._errors():
             descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)

@@ -17,8 +17,16 @@ from holdfast.errors import (
     CheckpointIntegrityError,
     CheckpointNotFoundError,
     InvalidArgumentError,
+    SerializationError,
 )
-from holdfast.model import PAYLOAD, Checkpoint, CheckpointInfo, checked_name, checksum_fits
+from holdfast.model import (
+    PAYLOAD,
+    Checkpoint,
+    CheckpointInfo,
+    checked_name,
+    checksum_fits,
+    show_own_path,
+)
 from holdfast.stores.base import Query, Record, SessionInfo, unfold
 from holdfast.verbs import plan
 from holdfast.verbs.engine import Engine
@@ -104,6 +112,9 @@ def revive(
             allow_pickle=engine.allow_pickle,
             trusts=trusts,
         )
+    except SerializationError as error:
+        show_own_path(error)
+        raise
     except CheckpointIntegrityError as error:
         raise CheckpointIntegrityError(info.checkpoint_id, error.reason) from None
     if type(payload) is not dict or not set(payload) <= set(PAYLOAD):

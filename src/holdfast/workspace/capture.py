@@ -21,9 +21,17 @@ from holdfast.workspace.clone import Sources, sources
 from holdfast.workspace.entries import Entry
 from holdfast.workspace.home import Home
 from holdfast.workspace.index import LINKS, MODE, Anchor, Folder, Index
+from holdfast.workspace.inside import parent_and_name
 from holdfast.workspace.keeping import LOOK, Keeper
 from holdfast.workspace.results import Snapshot
-from holdfast.workspace.scan import Found, Options, Scanner, Skipped, Whereabouts
+from holdfast.workspace.scan import (
+    REPOSITORY,
+    Found,
+    Options,
+    Scanner,
+    Skipped,
+    Whereabouts,
+)
 from holdfast.workspace.shelf import Shelf
 from holdfast.workspace.watch import Changes, Watcher
 
@@ -97,6 +105,8 @@ class Capturer:
                 self.forget()
                 raise
             if snapshot is not None:
+                if wanted:
+                    self._last = None  # what is ignored was captured for once
                 return snapshot
             self.forget(for_good=True)
         raise WorkspaceError(
@@ -171,7 +181,12 @@ class Capturer:
             self.watcher.start(index.folders)
             self._last = None
             return None
-        return dirty | dict.fromkeys(self._linked & index.folders.keys())
+        again = self._linked & index.folders.keys()
+        if self._options.skip_repositories:  # whether a directory is one, its parent has to tell
+            listed = [path for path, names in dirty.items() if names is None and path]
+            again |= {parent_and_name(path)[0] for path in listed} & index.folders.keys()
+            again |= {path for path, others in self._skipped.items() if _has_repository(others)}
+        return dirty | dict.fromkeys(again)
 
     def _scan(
         self,
@@ -309,6 +324,10 @@ def _stamp(file: str) -> tuple[int, ...] | None:
     except FileNotFoundError:
         return None
     return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _has_repository(others: list[Skipped]) -> bool:
+    return any(skipped.reason == REPOSITORY for skipped in others)
 
 
 def _path(skipped: Skipped) -> str:

@@ -105,9 +105,7 @@ class Home:
             if self._depth:
                 yield
                 return
-            fd = os.open(
-                os.path.join(self.directory, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
-            )
+            fd = self._open_lock()
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX)
                 self._depth += 1
@@ -117,6 +115,14 @@ class Home:
                     self._depth -= 1
             finally:
                 os.close(fd)
+
+    def _open_lock(self) -> int:
+        path, flags = os.path.join(self.directory, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+        try:
+            return os.open(path, flags)
+        except FileNotFoundError:  # somebody removed it all
+            os.makedirs(self.directory, exist_ok=True)
+            return os.open(path, flags)
 
     def journal(self) -> Journal | None:
         """The restore that was begun and not ended, if there is one."""

@@ -28,6 +28,8 @@ from holdfast.workspace.results import Snapshot
 SCOPES = "/workspaces/"
 LOOK = "look"
 """The kind of a note that keeps a snapshot which was only taken to compare."""
+PARTIAL = "partial"
+"""Marks the note of a restore of some paths."""
 _TREE_ID = re.compile(r"[0-9a-f]{6,40}")
 
 
@@ -136,9 +138,9 @@ class Keeper:
         return [(note, value) for note, value in found if note.scope.startswith(SCOPES)]
 
     def last(self) -> bytes | None:
-        """The tree that was kept or restored last, if any was."""
+        """The tree that was kept or restored (as a whole) last, if any was."""
         for _, value in reversed(self._notes([self.scope])):
-            if value.get("kind") != LOOK:
+            if value.get("kind") != LOOK and not value.get(PARTIAL):
                 link: Link = value.get("target") or value["tree"]
                 return link.name
         return None

@@ -154,12 +154,17 @@ def chosen_paths(root: bytes, paths: Iterable[str | bytes | os.PathLike[str]]) -
     """Paths a user gave, relative to the workspace; one that leads out of it is refused."""
     if isinstance(paths, (str, bytes, os.PathLike)):
         raise InvalidArgumentError("paths is a list of paths, not one")
-    chosen: list[bytes] = []
-    for path in paths:
-        if not isinstance(path, (str, bytes, os.PathLike)):
-            raise InvalidArgumentError(f"a path is a string or a Path, not {type(path).__name__}")
-        chosen.append(relative(root, os.fsencode(path)))
-    return chosen
+    return [relative(root, as_path(path)) for path in paths]
+
+
+def as_path(path: object) -> bytes:
+    """A path that a user gave."""
+    if not isinstance(path, (str, bytes, os.PathLike)) or not os.fspath(path):
+        raise InvalidArgumentError(f"a path is a string or a Path, not {path!r}")
+    found = os.fsencode(path)
+    if b"\x00" in found:
+        raise InvalidArgumentError(f"{os.fsdecode(found)!r} is no path")
+    return found
 
 
 def relative(root: bytes, path: bytes) -> bytes:

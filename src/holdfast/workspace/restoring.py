@@ -22,6 +22,7 @@ from holdfast.workspace.clone import Cloner
 from holdfast.workspace.entries import TEMPORARY
 from holdfast.workspace.home import Home, Journal
 from holdfast.workspace.inside import Inside
+from holdfast.workspace.keeping import PARTIAL
 from holdfast.workspace.plan import Plan, in_the_way, make_plan, wanted_paths
 from holdfast.workspace.results import Restored, Snapshot
 from holdfast.workspace.shelf import Shelf
@@ -86,7 +87,7 @@ class Restorer:
             if dry_run or blocked or plan.is_empty():
                 return None
             note = {"kind": "undo", "target": target.root, "message": "before a restore"}
-            return UNDO_SECONDS, note
+            return UNDO_SECONDS, note if paths is None else {**note, PARTIAL: True}
 
         undo = self._capturer.look(decide=decide)
         if blocked:
@@ -237,8 +238,8 @@ def _check_room(directory: bytes, plan: Plan) -> None:
     free = disk.f_bavail * disk.f_frsize
     if plan.bytes() + _SPARE > free:
         raise WorkspaceError(
-            f"the tree needs {plan.bytes():,} bytes more and {free:,} are free on the disk of "
-            f"{os.fsdecode(directory)!r}: nothing was changed"
+            f"the tree needs {plan.bytes():,} bytes more, and {_SPARE:,} have to be spared, but "
+            f"{free:,} are free on the disk of {os.fsdecode(directory)!r}: nothing was changed"
         )
 
 

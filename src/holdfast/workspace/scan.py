@@ -35,6 +35,7 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _AT_ONCE = 2**20
 _ATTEMPTS = 4
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.ESTALE)
+REPOSITORY = "a repository of its own"
 _SPECIAL = {
     stat.S_IFSOCK: "a socket",
     stat.S_IFIFO: "a fifo",
@@ -491,7 +492,7 @@ class _Reader:
             except OSError:
                 pass
             else:
-                raise _Unreadable("a repository of its own")
+                raise _Unreadable(REPOSITORY)
         mode = directory_mode(key[MODE])
         if before is not None and before.kind == DIRECTORY:
             return before if before.mode == mode else before._replace(mode=mode)

@@ -7,6 +7,7 @@ the queue first misses nothing. Whatever the queue cannot tell ends in a full sc
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable
 from typing import Any
 
@@ -50,8 +51,11 @@ class Watcher:
         self._moved = int(flags.MOVED_FROM | flags.MOVED_TO)
         self._written = int(flags.MODIFY | flags.ATTRIB | flags.CLOSE_WRITE)
         self._is_directory, self._ignored = int(flags.ISDIR), int(flags.IGNORED)
+        self._created = int(flags.CREATE | flags.MOVED_TO)
         self._events: Any = None
         self._paths: dict[int, bytes] = {}
+        self._started_as: tuple[int, ...] | None = None
+        """By which process, and for which directory."""
         self.problem: str | None = None
         """Why nothing can be watched, if so; snapshots look at everything then."""
 
@@ -66,6 +70,7 @@ class Watcher:
         if self.problem is not None:
             return
         try:
+            self._started_as = self._now()
             self._events = self._make(nonblocking=True)
         except OSError as error:
             self._give_up(error)
@@ -90,6 +95,9 @@ class Watcher:
         """Where something changed since it was asked last; None: unknown."""
         if self._events is None:
             return None
+        if self._now() != self._started_as:  # a fork reads from the same queue as its parent
+            self._stop()
+            return None
         dirty: Changes = {}
         for number, mask, _, name in self._events.read(timeout=0):
             if mask & self._lost or (mask & self._moved and mask & self._is_directory):
@@ -99,7 +107,7 @@ class Watcher:
                 self._paths.pop(number, None)
                 continue
             path = self._paths.get(number)
-            if path is None:
+            if path is None or (mask & self._created and name and self._is_link(path, name)):
                 self._stop()
                 return None
             if not name or mask & ~self._written:
@@ -107,6 +115,21 @@ class Watcher:
             elif (names := dirty.setdefault(path, set())) is not None:
                 names.add(os.fsencode(name))
         return dirty
+
+    def _now(self) -> tuple[int, ...]:
+        try:
+            found = os.stat(self._root)
+        except OSError:
+            return ()
+        return os.getpid(), found.st_dev, found.st_ino
+
+    def _is_link(self, path: bytes, name: str) -> bool:
+        """Whether a new name is of a file that has others, of which nothing was told."""
+        try:
+            found = os.lstat(b"/".join(filter(None, (self._root, path, os.fsencode(name)))))
+        except OSError:
+            return False
+        return stat.S_ISREG(found.st_mode) and found.st_nlink > 1
 
     def _give_up(self, error: OSError) -> None:
         self.problem = f"{error.strerror}; raise fs.inotify.max_user_watches to watch it"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Literal, Self, TypeVar
 
@@ -20,7 +20,7 @@ from holdfast.workspace.diff import TreeDiff, compare
 from holdfast.workspace.entries import DIRECTORY, FILE, SYMLINK, Entry
 from holdfast.workspace.home import home_of, private_paths
 from holdfast.workspace.keeping import Keeper
-from holdfast.workspace.plan import chosen_paths, relative
+from holdfast.workspace.plan import as_path, chosen_paths, relative
 from holdfast.workspace.restoring import Restorer, fork
 from holdfast.workspace.results import Restored, Snapshot
 from holdfast.workspace.scan import Options
@@ -158,15 +158,16 @@ class Workspace:
     def fork(self, tree: TreeLike, new_path: Path, progress: Progress | None = None) -> Workspace:
         """Make a new directory of a tree, a workspace of its own in the same store."""
         self._check_open()
-        place = os.fsencode(os.path.abspath(os.fspath(new_path)))
+        place = os.path.abspath(as_path(new_path))
         place = os.path.join(os.path.realpath(os.path.dirname(place)), os.path.basename(place))
         if (place + b"/").startswith(self._root.rstrip(b"/") + b"/"):
             raise InvalidArgumentError(
                 "a fork lies outside of the workspace: choose another directory"
             )
-        with self._home.locked():
+        with self._working():
             cloner = Cloner(self._root, self._capturer.sources())
-        fork(self._shelf, self._keeper.resolve(tree), place, progress, cloner)
+        with self._errors(place):
+            fork(self._shelf, self._keeper.resolve(tree), place, progress, cloner)
         return Workspace(place, self._store, **self._options)  # type: ignore[arg-type]
 
     def diff(self, a: TreeLike, b: TreeLike | None = None, text: bool = False) -> TreeDiff:
@@ -196,7 +197,7 @@ class Workspace:
     def read(self, tree: TreeLike, path: Path) -> bytes:
         """The bytes of a file in a tree; of a symlink its target."""
         self._check_open()
-        where = relative(self._root, os.fsencode(path))
+        where = relative(self._root, as_path(path))
         entry = self._shelf.find(self._keeper.resolve(tree).root.name, where)
         if entry is None or entry.kind == DIRECTORY:
             raise FileNotFoundError(
@@ -240,15 +241,28 @@ class Workspace:
         """The same as ``ls``, without blocking the event loop."""
         return await _in_thread(lambda: self.ls(tree))
 
+    async def asnapshots(self) -> list[Snapshot]:
+        """The same as ``snapshots``, without blocking the event loop."""
+        return await _in_thread(self.snapshots)
+
     async def aread(self, tree: TreeLike, path: Path) -> bytes:
         """The same as ``read``, without blocking the event loop."""
         return await _in_thread(lambda: self.read(tree, path))
 
     @contextmanager
-    def _working(self) -> Any:
+    def _working(self) -> Iterator[None]:
         self._check_open()
-        with self._home.locked():
+        with self._errors(self._root), self._home.locked():
             yield
+
+    @contextmanager
+    def _errors(self, place: bytes) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            where = error.filename if isinstance(error.filename, (str, bytes)) else place
+            why = f"{error.strerror or error}: {os.fsdecode(where)!r}"
+            raise WorkspaceError(f"{why} (the workspace is {self.path!r})") from error
 
     def _check_open(self) -> None:
         if self._closed:
@@ -309,7 +323,7 @@ def checkout(
     >>> Path("elsewhere").is_dir()
     True
     """
-    place = os.path.realpath(os.fsencode(path))
+    place = os.path.realpath(as_path(path))
     owned = not isinstance(store, (Face, Store))
     opened = _store_of(store)
     try:
@@ -383,9 +397,7 @@ async def _in_thread(work: Callable[[], T]) -> T:
 
 
 def _checked_root(path: object) -> bytes:
-    if not isinstance(path, (str, bytes, os.PathLike)) or not os.fspath(path):
-        raise InvalidArgumentError(f"a workspace is the path of a directory, not {path!r}")
-    root = os.path.realpath(os.fsencode(path))
+    root = os.path.realpath(as_path(path))
     if not os.path.isdir(root):
         raise WorkspaceError(f"{os.fsdecode(root)!r} is no directory: make it first")
     return root
