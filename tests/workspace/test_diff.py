@@ -120,3 +120,26 @@ def test_a_tree_can_be_listed_and_read(workspace: Workspace, root: Path) -> None
     assert workspace.read(snapshot, "d/file") == b"content\n"
     assert workspace.read(snapshot, root / "d" / "file") == b"content\n"
     assert workspace.read(snapshot, "link") == b"d/file"
+
+
+def test_odd_names_and_long_texts_are_shown_on_a_line_each(
+    workspace: Workspace, root: Path
+) -> None:
+    put(root / "forged\nD everything", "one\n")
+    put(root / "page", "one\x0ctwo\n")
+    put(root / "long", "line\n" * 300_000)
+    before = workspace.snapshot()
+    put(root / "forged\nD everything", "two\n")
+    put(root / "page", "one\x0c2\n")
+    put(root / "long", "LINE\n" * 300_000)
+
+    assert str(workspace.diff(before)).splitlines() == [
+        "M forged\\nD everything",
+        "M long",
+        "M page",
+    ]
+    text = str(workspace.diff(before, text=True))
+    assert "+++ b/forged\\nD everything\n" in text
+    assert "Files a/long and b/long differ, and are too long to be shown\n" in text
+    assert "-one\x0ctwo\n+one\x0c2\n" in text
+    assert "No newline" not in text

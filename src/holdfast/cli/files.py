@@ -123,8 +123,8 @@ def _restore(options: Namespace, terminal: Terminal) -> int:
             if terminal.json:
                 terminal.emit(_json(str(target), tree.tree_id, None, options.dry_run))
             else:
-                done = "would be" if options.dry_run else "were"
-                terminal.line(f"{many(tree.files, 'file')} {done} written to {clean(str(target))}")
+                done = "would write" if options.dry_run else "wrote"
+                terminal.line(f"{done} {many(tree.files, 'file')} to {clean(str(target))}")
             return OK
         target.mkdir(parents=True, exist_ok=True)
         with Workspace(target, store=client) as workspace:

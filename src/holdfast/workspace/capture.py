@@ -222,7 +222,8 @@ class Capturer:
     ) -> Snapshot:
         top = index.folders[b""]
         if self._last is not None and not found.noted and not found.gone:
-            return replace(self._last, message=message, new_bytes=0, unsettled=())
+            same = replace(self._last, message=message, new_bytes=0, unsettled=())
+            return same if message is None else replace(same, created_at=datetime.now(UTC))
         if self._last is None:
             self._skipped = {}
         for path in index.folders if self._last is None else found.noted | found.gone:
@@ -232,7 +233,7 @@ class Capturer:
             files=top.files,
             bytes=top.size,
             root=Link(top.chunk),
-            workspace=self._keeper.scope.rpartition("/")[2],
+            workspace=self._keeper.name,
             message=message,
             created_at=datetime.now(UTC),
             new_bytes=blocks.new_bytes,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import io
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -55,7 +56,7 @@ class TreeDiff:
             *(f"R {old} -> {new}" for old, new in self.renamed),
             *(f"m {path}" for path in self.mode),
         ]
-        return "\n".join(lines)
+        return "\n".join(map(_on_one_line, lines))
 
 
 def compare(shelf: Shelf, a: bytes | None, b: bytes | None, text: bool = False) -> TreeDiff:
@@ -157,11 +158,14 @@ def _texts(shelf: Shelf, pairs: list[tuple[bytes, Entry | None, Entry | None]]) 
 
 
 def _text(shelf: Shelf, path: bytes, old: Entry | None, new: Entry | None) -> Iterator[str]:
-    shown = os.fsdecode(path).encode("utf-8", "backslashreplace").decode()
+    shown = _on_one_line(os.fsdecode(path).encode("utf-8", "backslashreplace").decode())
     if all(entry is None or entry.kind == DIRECTORY for entry in (old, new)):
         return
-    before, after = _lines(shelf, old), _lines(shelf, new)
     names = (f"a/{shown}" if old else "/dev/null", f"b/{shown}" if new else "/dev/null")
+    if any(entry is not None and entry.size > _LONGEST_TEXT for entry in (old, new)):
+        yield f"Files {names[0]} and {names[1]} differ, and are too long to be shown\n"
+        return
+    before, after = _lines(shelf, old), _lines(shelf, new)
     if before is None or after is None:
         yield f"Binary files {names[0]} and {names[1]} differ\n"
         return
@@ -170,15 +174,21 @@ def _text(shelf: Shelf, path: bytes, old: Entry | None, new: Entry | None) -> It
 
 
 def _lines(shelf: Shelf, entry: Entry | None) -> list[str] | None:
-    """The lines of a text; None for what is none, or is too long to be shown."""
+    """The lines of a text; None for what is none."""
     if entry is None or entry.kind == DIRECTORY:
         return []
-    if entry.size > _LONGEST_TEXT:
-        return None
     data = entry.place if entry.kind == SYMLINK else b"".join(shelf.read(entry))
     if entry.kind == FILE and is_binary(data):
         return None
-    return data.decode("utf-8", "backslashreplace").splitlines(keepends=True)
+    return list(io.StringIO(data.decode("utf-8", "backslashreplace")))  # cut at "\n" alone
+
+
+def _on_one_line(text: str) -> str:
+    """Names may hold line breaks; what is printed of them must not."""
+    return "".join(
+        c if c.isprintable() or "\udc80" <= c <= "\udcff" else c.encode("unicode_escape").decode()
+        for c in text
+    )
 
 
 def is_binary(data: bytes) -> bool:

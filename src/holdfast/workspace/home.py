@@ -9,8 +9,10 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import shutil
 import tempfile
 import threading
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -76,12 +78,20 @@ class Journal:
         return cls(*ormsgpack.unpackb(data))
 
 
+def _remove_own(process: int, directory: str) -> None:
+    """Remove what was temporary and not closed; a fork of the process leaves it alone."""
+    if os.getpid() == process:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
 class Home:
     """The directory of a workspace's own files."""
 
     def __init__(self, directory: str, is_temporary: bool = False) -> None:
         self.directory = directory
         self._is_temporary = is_temporary
+        if is_temporary:
+            weakref.finalize(self, _remove_own, os.getpid(), directory)
         self._depth = 0
         self._lock = threading.RLock()
         try:

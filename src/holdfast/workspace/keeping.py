@@ -39,6 +39,7 @@ class Keeper:
     def __init__(self, store: Store, name: str) -> None:
         self._store = store
         self._client = SyncClient(store)
+        self.name = name
         self.scope = SCOPES + name
         self._known: dict[str, Snapshot] = {}
         self._alive: tuple[str, Any] = ("", None)

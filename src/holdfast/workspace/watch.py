@@ -6,12 +6,16 @@ the queue first misses nothing. Whatever the queue cannot tell ends in a full sc
 
 from __future__ import annotations
 
+import errno
+import logging
 import os
 import stat
 from collections.abc import Iterable
 from typing import Any
 
 from holdfast.errors import InvalidArgumentError
+
+logger = logging.getLogger("holdfast")
 
 Changes = dict[bytes, set[bytes] | None]
 """For each directory the names of files that were written to; None where there is more to see."""
@@ -132,7 +136,9 @@ class Watcher:
         return stat.S_ISREG(found.st_mode) and found.st_nlink > 1
 
     def _give_up(self, error: OSError) -> None:
-        self.problem = f"{error.strerror}; raise fs.inotify.max_user_watches to watch it"
+        limit = "instances" if error.errno == errno.EMFILE else "watches"
+        self.problem = f"{error.strerror}; raise fs.inotify.max_user_{limit} to watch it"
+        logger.warning("%s is not watched: %s", os.fsdecode(self._root), self.problem)
         self._stop()
 
     def _stop(self) -> None:
