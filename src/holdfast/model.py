@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from enum import Enum
@@ -138,7 +139,7 @@ class Checkpoint(Header):
 
     @property
     def content_id(self) -> str:
-        """Names the payload by its content, as that of the record does."""
+        """Names the payload by its content, as that of the record does; it is encoded for that."""
         return encode_payload(self.payload(), allow_pickle=True).root.hex()
 
     def verify_integrity(self) -> bool:
@@ -216,21 +217,19 @@ def encode_payload(payload: dict[str, Any], base: Base | None = None, **options:
 
 
 def show_own_path(error: SerializationError) -> None:
-    """Name a path as users know it: in the state, the context or the metadata."""
-    path, problem = error.path, error.problem
-    for part, shown in _OWN_PATHS.items():
-        if path.startswith(part):
-            path = shown + path.removeprefix(part)
-        problem = problem.replace(f" {part}", f" {shown}")
+    """Name a path in a payload as users know it: in the state, or in the context."""
+
+    def shown(found: re.Match[str]) -> str:
+        return {"execution_state": "$", "agent_context": "context"}[found[1]]
+
+    path = _PART.sub(shown, error.path, count=1)
+    problem = _PART.sub(shown, error.problem)  # a circular reference has another end
     error.path, error.problem, error.args = path, problem, (f"{path}: {problem}",)
 
 
 _COVERED = (*(name for name in _HEADER if name != "checksum"), "content_id", "size")
-_OWN_PATHS = {
-    "$.execution_state": "$",
-    "$.agent_context": "context",
-    f"$[{_COVERED.index('metadata')}]": "metadata",
-}
+_PART = re.compile(r"(?<![^ ])\$\.(execution_state|agent_context)\b")
+_IN_METADATA = f"$[{_COVERED.index('metadata')}]"
 
 
 def checksum(values: dict[str, Any]) -> str:
@@ -241,8 +240,9 @@ def checksum(values: dict[str, Any]) -> str:
     try:
         return hashlib.sha256(pack(covered)).hexdigest()
     except SerializationError as error:
-        show_own_path(error)
-        raise
+        path = error.path.replace(_IN_METADATA, "metadata", 1)
+        problem = error.problem.replace(_IN_METADATA, "metadata")
+        raise SerializationError(path, problem) from error
 
 
 _FRAMEWORK, _CREATED = _COVERED.index("framework"), _COVERED.index("created_at")

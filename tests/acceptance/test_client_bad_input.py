@@ -219,12 +219,15 @@ def test_errors_name_paths_as_users_know_them(client: SyncClient) -> None:
         ("context.client", {"context": {"client": nothing}}),
         ("metadata.client", {"client": nothing}),
         ("$.a.again[0]", {"execution_state": circular}),
+        ("$.agent_context.x", {"execution_state": {"agent_context": {"x": nothing}}}),
+        ("$.execution_state.x", {"execution_state": {"execution_state": {"x": nothing}}}),
+        ("$[8]", {"execution_state": [*range(8), nothing]}),
     ):
         with pytest.raises(SerializationError) as caught:
             client.save("agent", **given)  # type: ignore[arg-type]
         assert caught.value.path == path
         assert str(caught.value).startswith(f"{path}: ")
-        assert "execution_state" not in str(caught.value)
+        assert "execution_state" not in caught.value.problem
     with pytest.raises(InvalidArgumentError, match="events is True or False"):
         client.save("agent", events="often")  # type: ignore[arg-type]
     assert client.find() == []

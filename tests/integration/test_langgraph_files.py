@@ -111,7 +111,7 @@ def test_a_run_that_begins_at_an_earlier_step_finds_the_files_of_that_step(
     assert done["log"] == ["a after began", "b after a"]
     assert notes(repo) == ["began", "a", "b"]
     assert not (repo / "debris").exists()
-    saver.restore_workspace(ONE).close()
+    saver.restore_workspace(ONE)
     assert notes(repo) == ["began", "a", "b"]
 
 
@@ -271,7 +271,60 @@ def test_checkpoints_that_are_kept_while_the_next_nodes_run_are_refused(
     for options in ({"durability": None}, {"durability": "async"}):
         with pytest.raises(WorkspaceError, match="durability='sync'"):
             invoke(graph, {"log": []}, **options)
+    assert notes(repo) == ["began"]  # no node has run
     assert saver.client.timeline("langgraph", "1") == []
+
+
+def test_a_step_that_failed_half_way_goes_on_with_what_its_tasks_wrote(
+    saver: HoldfastSaver, repo: Path, invoke: Callable[..., Any]
+) -> None:
+    failing = True
+
+    def one(state: Log) -> Log:
+        (repo / "one").write_text("done")
+        return {"log": ["one"]}
+
+    def other(state: Log) -> Log:
+        if failing:
+            raise RuntimeError("not yet")
+        return {"log": [f"other with {sorted(path.name for path in repo.iterdir())}"]}
+
+    builder = writing(repo, "a")
+    for name, node in (("one", one), ("other", other)):
+        builder.add_node(name, node)
+        builder.add_edge("a", name)
+    graph = builder.compile(checkpointer=saver)
+    with pytest.raises(RuntimeError):
+        invoke(graph, {"log": []})
+    first = next(s for s in graph.get_state_history(ONE) if s.next == ("a",)).config
+    graph.update_state(first, {"log": ["changed"]}, as_node="a")
+    assert (repo / "one").exists()
+    with pytest.raises(RuntimeError):
+        invoke(graph, None)  # puts the files back; one task is done, the other fails
+    (repo / "mine").write_text("edited meanwhile")
+    failing = False
+
+    done = invoke(graph, None)
+
+    assert "one" in done["log"]
+    assert done["log"][-1] == "other with ['mine', 'notes', 'one']"
+
+
+def test_the_saver_restores_with_the_options_of_its_workspace(repo: Path) -> None:
+    (repo / ".gitignore").write_text("*.log\n")
+    (repo / "x.log").write_text("one")
+    with (
+        SyncClient.memory() as client,
+        Workspace(repo, client, include_ignored=True) as workspace,
+        HoldfastSaver(client, workspace=workspace) as saver,
+    ):
+        graph = writing(repo, "a").compile(checkpointer=saver)
+        graph.invoke({"log": []}, ONE, durability="sync")
+        (repo / "x.log").write_text("two")
+
+        assert saver.restore_workspace(ONE) is workspace
+        assert (repo / "x.log").read_text() == "one"
+        graph.invoke({"log": []}, ONE, durability="sync")
 
 
 def test_a_run_that_is_kept_at_its_end_holds_the_files_of_then(
@@ -288,6 +341,8 @@ def test_what_cannot_be_a_workspace_is_refused(tmp_path: Path, repo: Path) -> No
     with SyncClient.memory() as client, Workspace(repo, "memory://") as elsewhere:
         with pytest.raises(InvalidArgumentError, match="path of a directory, not int"):
             HoldfastSaver(client, workspace=5)  # type: ignore[arg-type]
+        with pytest.raises(InvalidArgumentError, match="a Workspace, not str"):
+            LangGraphAdapter.extract({"values": {}}, workspace="repo")  # type: ignore[arg-type]
         with pytest.raises(WorkspaceError, match="no directory"):
             HoldfastSaver(client, workspace=tmp_path / "nowhere")
         saver = HoldfastSaver(client, workspace=elsewhere)

@@ -322,3 +322,21 @@ async def test_async_strategies_fail_time_out_and_are_stopped() -> None:
         assert [each.status for each in found] == ["stopped", "done"]
         async with client.session(AGENT, session_id=found["hang"].session_id) as run:
             assert run.state == {}  # its lease was given back
+
+
+async def test_files_that_cannot_be_copied_are_an_outcome(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "repo").mkdir()
+    (tmp_path / "repo" / "file").write_text("one")
+
+    async def strategy(run: Any) -> int:
+        return 1
+
+    async with Client.sqlite(tmp_path / "agent.db") as client:
+        async with client.session(AGENT, session_id=SESSION, workspace=tmp_path / "repo") as run:
+            base = run.head
+        monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
+        found = await client.explore(base, {"a": strategy})
+    assert [each.status for each in found] == ["failed"]
+    assert "nowhere" in str(found["a"].error)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from holdfast import Client, InvalidArgumentError
+from holdfast import Client, DivergenceError, InvalidArgumentError
 from holdfast.workspace import Workspace
 from tests.session.conftest import Open
 from tests.session.kit import AGENT, SESSION, PowerCut, Tools, cut_at, power_cut
@@ -194,6 +194,18 @@ def test_replay_shows_which_files_changed(session: Open, client: Any, repo: Path
     assert "   A new.py" in str(steps["written"]).splitlines()
     assert steps["written"].tree_id != steps["start"].tree_id
     assert not steps["end"].files
+
+
+def test_who_changes_files_and_makes_no_calls_again_is_told(
+    session: Open, repo: Path, tools: Tools
+) -> None:
+    with power_cut(), session(workspace=repo) as run:
+        run.call(tools.read, "x")
+        raise PowerCut
+    with session(workspace=repo):  # only looks
+        pass
+    with pytest.raises(DivergenceError), session(workspace=repo):
+        (repo / "main.py").write_text("edited")
 
 
 def test_files_in_another_store_are_refused(session: Open, repo: Path) -> None:

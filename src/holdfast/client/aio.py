@@ -542,7 +542,7 @@ class Client(Face):
         import asyncio
 
         if not self._closed:
-            for run in list(self._runs):
+            for run in self._take_runs():
                 await run._let_go()
             self._closed = True
             await asyncio.to_thread(self._release)

@@ -7,7 +7,7 @@ from os.path import abspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 from urllib.parse import quote
-from weakref import WeakSet
+from weakref import ReferenceType, ref
 
 from holdfast.errors import InvalidArgumentError, StoreClosedError
 from holdfast.model import Framework, make_payload
@@ -43,8 +43,8 @@ class Face:
         self._store = store
         self._engine = engine or Engine(store)
         self._closed = False
-        self._runs: WeakSet[Any] = WeakSet()
-        """Runs that are open."""
+        self._runs: dict[int, ReferenceType[Any]] = {}
+        """Runs that are open; a dict, which can be copied while others open some."""
         self._url = url
 
     @classmethod
@@ -158,15 +158,22 @@ class Face:
             yield from do(lambda: keeper.saved_with(snapshot, saved))
         return saved
 
-    def _captured(self, workspace: Workspace) -> Plan[Snapshot]:
-        from holdfast.workspace import Workspace
+    def _run_opened(self, run: Any) -> None:
+        self._runs[id(run)] = ref(run)
 
-        if not isinstance(workspace, Workspace):
-            raise InvalidArgumentError(
-                f"workspace is a Workspace, not {type(workspace).__name__}: "
-                "open it as Workspace(path, client)"
-            )
-        return (yield from do(lambda: workspace.snapshot_for_checkpoint(store=self._store)))
+    def _run_ended(self, run: Any) -> None:
+        self._runs.pop(id(run), None)
+
+    def _take_runs(self) -> list[Any]:
+        """The runs that are open, for who closes the client; nobody else gets them."""
+        runs, self._runs = self._runs.copy(), {}
+        return [run for known in runs.values() if (run := known()) is not None]
+
+    def _captured(self, workspace: Workspace) -> Plan[Snapshot]:
+        from holdfast.workspace.workspace import as_workspace
+
+        checked = as_workspace(workspace)
+        return (yield from do(lambda: checked.snapshot_for_checkpoint(store=self._store)))
 
     def _prune(self, policy: Keep | None, dry_run: bool, rules: dict[str, Any]) -> Plan[Pruned]:
         if policy is not None and rules:

@@ -507,7 +507,7 @@ class SyncClient(Face):
     def close(self) -> None:
         """Release the store; closing twice does nothing."""
         if not self._closed:
-            for run in list(self._runs):
+            for run in self._take_runs():
                 run._let_go()
             self._closed = True
             self._store.close()

@@ -64,7 +64,7 @@ class AsyncRun(RunFace):
             await self._client._run(self._core.release())
             raise
         self._is_open = True
-        self._client._runs.add(self)
+        self._client._run_opened(self)
         self._beat = asyncio.create_task(self._keep_alive())
 
     async def __aexit__(
@@ -83,7 +83,7 @@ class AsyncRun(RunFace):
         if not self._is_open:
             return
         self._is_open = False
-        self._client._runs.discard(self)
+        self._client._run_ended(self)
         cut_off = None if isinstance(error, Exception) else error
         async with contextlib.AsyncExitStack() as last_first:
             last_first.push_async_callback(self._end, error)

@@ -9,10 +9,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from holdfast.core.codec import OnUnknown, pack
+from holdfast.core.codec import OnUnknown
 from holdfast.errors import (
-    CheckpointNotFoundError,
-    InvalidArgumentError,
     RunError,
     SchemaMigrationError,
     UnknownEffectError,
@@ -21,7 +19,7 @@ from holdfast.model import (
     Checkpoint,
     CheckpointInfo,
     Framework,
-    checked_name,
+    encode_payload,
     make_payload,
     new_info,
 )
@@ -42,7 +40,7 @@ from holdfast.stores.crashpoints import reach
 from holdfast.verbs import notes, plan, save
 from holdfast.verbs.engine import Engine
 from holdfast.verbs.plan import Plan
-from holdfast.verbs.read import ancestors, get_info, restore
+from holdfast.verbs.read import restore
 
 NEXT = "next"
 """The note that a head has once: which checkpoint followed it."""
@@ -114,6 +112,8 @@ class Core:
         self.wrap: Callable[[Callable[..., Any]], Callable[..., Any]] = lambda tool: tool
         """How the user's own functions are called."""
         self._opened_at: CheckpointInfo | None = None
+        self._files_at: dict[str, Any] | None = None
+        """The files that were put back."""
         self._next_key = NEXT
         self._unsure: tuple[CheckpointInfo, list[Entry]] | None = None
         """A checkpoint whose writing was cut off: it may be there or not."""
@@ -252,9 +252,9 @@ class Core:
         if self.files is None:
             return
         ended = [call.workspace for call in self.journal.calls if call.workspace is not None]
-        last = ended[-1] if ended else at_head
-        if last is not None:
-            yield from self.files.put_back(last)
+        self._files_at = ended[-1] if ended else at_head
+        if self._files_at is not None:
+            yield from self.files.put_back(self._files_at)
 
     def finish(self, error: BaseException | None) -> Plan[None]:
         """Save where the run stands at its end, if it can be gone on with from there."""
@@ -287,10 +287,18 @@ class Core:
             return False
         kept = yield from restore(self.engine, self.at.checkpoint_id, True, self.options.on_unknown)
         context = {**kept.agent_context, **self.options.context}
-        before = [self._at_this_version(kept), context, TaskPlan(kept.tasks).as_list()]
-        now = [self.state, self.context, self.tasks.as_list()]
+        before = make_payload(self._at_this_version(kept), context, TaskPlan(kept.tasks).as_list())
+        now = make_payload(self.state, self.context, self.tasks.as_list())
         pickles = self.engine.allow_pickle
-        return pack(before, pickles) == pack(now, pickles)
+        first, second = (encode_payload(each, allow_pickle=pickles) for each in (before, now))
+        return first.root == second.root and not (yield from self._has_other_files())
+
+    def _has_other_files(self) -> Plan[bool]:
+        """Whether somebody changed files since they were put back."""
+        if self.files is None or self._files_at is None:
+            return False
+        now = yield from self.files.capture()
+        return now.get("tree_id") != self._files_at.get("tree_id")
 
     def is_failure(self, error: BaseException) -> bool:
         """Whether an error ends an attempt, so that the next one begins anew.
@@ -578,44 +586,6 @@ class Core:
         except BaseException:
             self.tasks.put(before)
             raise
-
-    # Other places
-
-    def find(self, to: str | None, steps: int) -> Plan[CheckpointInfo]:
-        """The checkpoint that a rollback leads to: by id, by name, or so many steps back."""
-        chain = [self.at, *(yield from ancestors(self.at.checkpoint_id))]
-        own = [info for info in chain if (info.agent_id, info.session_id) == self.session]
-        if to is None:
-            if isinstance(steps, bool) or not isinstance(steps, int) or steps < 0:
-                raise InvalidArgumentError(f"steps is a number from 0, not {steps!r}")
-            if steps == 0:
-                return self.at
-            counted = [info for info in own if not _stands_for_another(info)]
-            if steps >= len(counted):
-                raise RunError(f"there are only {len(counted) - 1} checkpoints before this one")
-            return counted[steps]
-        checked_name("to", to)
-        named = [info for info in own if info.step_name == to]
-        if named:
-            return named[0]
-        try:
-            found = yield from get_info(to)
-        except CheckpointNotFoundError:
-            names = ", ".join(str(info.step_name) for info in own[:20] if info.step_name)
-            raise RunError(f"no checkpoint is called {to!r}; there are {names}") from None
-        known = {info.checkpoint_id for info in chain}
-        if found.checkpoint_id not in known and (found.agent_id, found.session_id) != self.session:
-            raise RunError(
-                f"checkpoint {to!r} is of session {found.session_id!r}: to go on from there, "
-                "use run.adopt(...)"
-            )
-        return found
-
-
-def _stands_for_another(info: CheckpointInfo) -> bool:
-    """Whether it ended a rollback, and so is where its parent is."""
-    left = info.metadata.get(ROLLED_BACK_FROM)
-    return left is not None and left != info.parent_id
 
 
 def _is_next(key: str) -> bool:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from holdfast.client import Client, SyncClient
     from holdfast.session.arun import AsyncRun
     from holdfast.session.run import Run
-    from holdfast.workspace import TreeDiff
+    from holdfast.workspace import TreeDiff, Workspace
 
 Strategy = Callable[[Any], Any]
 Status = Literal["done", "failed", "timed out", "stopped"]
@@ -331,7 +331,7 @@ def _compared(client: Any, base: str, outcome: Outcome, job: Job) -> Outcome:
     kept = client._run(restore(client._engine, outcome.checkpoint_id, True, "raw")).workspace
     files = None
     if job.files is not None and kept is not None:
-        from holdfast.workspace import compared
+        from holdfast.workspace.workspace import compared
 
         files = compared(client.store, job.files, kept)
     return replace(outcome, changes=changes, files=files)
@@ -354,7 +354,7 @@ def _attempt_with(client: SyncClient, job: Job) -> Outcome:
         with (
             contextlib.closing(_Copy(client, job)) as copy,
             client.session(
-                job.agent_id, session_id=job.session_id, workspace=copy.place, strategy=job.name
+                job.agent_id, session_id=job.session_id, workspace=copy.open(), strategy=job.name
             ) as run,
         ):
             result = job.strategy(run)
@@ -374,25 +374,31 @@ class _Copy:
     """
 
     def __init__(self, client: Any, job: Job) -> None:
-        self.place: Any = job.workspace
+        self._client = client
+        self._job = job
         self._above: str | None = None
-        if job.workspace is None and job.files is not None:
-            from holdfast.workspace import Snapshot, checkout
+        self._copy: Workspace | None = None
 
-            self._above = tempfile.mkdtemp(prefix="holdfast-explore-")
-            try:
-                path = os.path.join(self._above, "files")
-                self.place = checkout(Snapshot.from_value(job.files), path, client)
-            except BaseException:
-                self.close()
-                raise
+    def open(self) -> Workspace | str | None:
+        """What the run of the strategy is opened with."""
+        job = self._job
+        if job.workspace is not None or job.files is None:
+            return job.workspace
+        from holdfast.workspace import Snapshot, checkout
+
+        self._above = tempfile.mkdtemp(prefix="holdfast-explore-")
+        path = os.path.join(self._above, "files")
+        self._copy = checkout(Snapshot.from_value(job.files), path, self._client)
+        return self._copy
 
     def close(self) -> None:
         """Remove the directory, if it is of no use to anyone later."""
-        if self._above is not None:
-            if self.place is not None:
-                self.place.discard()
-            shutil.rmtree(self._above, ignore_errors=True)
+        try:
+            if self._copy is not None:
+                self._copy.discard()
+        finally:
+            if self._above is not None:
+                shutil.rmtree(self._above, ignore_errors=True)
 
 
 def _measured(outcome: Outcome, run: Any, start: float) -> Outcome:
@@ -475,12 +481,16 @@ async def _attempt_async(client: Client, job: Job, timeout: float | None) -> Out
     run: AsyncRun | None = None
     limit = asyncio.timeout(timeout)
     outcome = Outcome(job.name, job.session_id, "done")
-    copy = await asyncio.to_thread(_Copy, client, job)
+    copy = _Copy(client, job)
+    opening = asyncio.create_task(asyncio.to_thread(copy.open))
     try:
         async with (
             limit,
             client.session(
-                job.agent_id, session_id=job.session_id, workspace=copy.place, strategy=job.name
+                job.agent_id,
+                session_id=job.session_id,
+                workspace=await asyncio.shield(opening),
+                strategy=job.name,
             ) as run,
         ):
             result = await _awaited(job.strategy(run))
@@ -493,6 +503,7 @@ async def _attempt_async(client: Client, job: Job, timeout: float | None) -> Out
         if limit.expired():
             outcome = _too_long(outcome, timeout)
     finally:
+        await asyncio.wait([opening])  # a thread cannot be stopped
         await asyncio.to_thread(copy.close)
     return _measured(outcome, run, start)
 

@@ -70,13 +70,13 @@ def files_of(client: Face, workspace: Any) -> Files | None:
         return None
     from holdfast.workspace import Workspace
 
-    def opened() -> Any:
-        opened = workspace
-        if isinstance(opened, (str, Path)):
-            opened = Workspace(Path(opened), store=client)
-        return Directory(opened, client.store) if isinstance(opened, Workspace) else opened
+    def opening() -> Any:
+        found = workspace
+        if isinstance(found, (str, Path)):
+            found = Workspace(Path(found), store=client)
+        return Directory(found, client.store) if isinstance(found, Workspace) else found
 
-    return Files(opened)
+    return Files(opening)
 
 
 class RunFace:

@@ -80,7 +80,8 @@ def _held(engine: Engine, scope: str) -> Plan[dict[str, Any] | None]:
         if last is None or int(number) > last["number"]:
             last = {"number": int(number), "released": False, **value}
         elif int(number) == last["number"]:
-            last = {**last, **value, "released": mark == "released"}
+            # A renewal under way may be written after the lease was given back.
+            last = {**last, **value, "released": last["released"] or mark == "released"}
     return last
 
 

@@ -14,8 +14,13 @@ from dataclasses import dataclass, field, replace
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
-from holdfast.errors import InvalidArgumentError, RollbackRefusedError, RunError
-from holdfast.model import Checkpoint, CheckpointInfo
+from holdfast.errors import (
+    CheckpointNotFoundError,
+    InvalidArgumentError,
+    RollbackRefusedError,
+    RunError,
+)
+from holdfast.model import Checkpoint, CheckpointInfo, checked_name
 from holdfast.session.core import ROLLBACK, ROLLED_BACK_FROM, SESSION, Core
 from holdfast.session.effects import Effect
 from holdfast.session.log import Entry, Log, turned
@@ -65,9 +70,51 @@ def rollback(
     if not wanted or not set(wanted) <= set(SCOPES):
         raise InvalidArgumentError(f"scope is some of {', '.join(SCOPES)}, not {scope!r}")
     core.held()
-    target = yield from core.find(to, steps)
+    target = yield from _find(core, to, steps)
     name = f"rolled back to {target.step_name or target.checkpoint_id[:13]}"
     return (yield from _begin(core, target, wanted, name, accept_irreversible))
+
+
+def _find(core: Core, to: str | None, steps: int) -> Plan[CheckpointInfo]:
+    """The checkpoint that a rollback leads to: by id, by name, or so many steps back."""
+    chain = [core.at, *(yield from ancestors(core.at.checkpoint_id))]
+    own = [info for info in chain if (info.agent_id, info.session_id) == core.session]
+    if to is None:
+        return _steps_back(own, steps)
+    checked_name("to", to)
+    named = [info for info in own if info.step_name == to]
+    if named:
+        return named[0]
+    try:
+        found = yield from get_info(to)
+    except CheckpointNotFoundError:
+        names = ", ".join(str(info.step_name) for info in own[:20] if info.step_name)
+        raise RunError(f"no checkpoint is called {to!r}; there are {names}") from None
+    known = {info.checkpoint_id for info in chain}
+    if found.checkpoint_id not in known and (found.agent_id, found.session_id) != core.session:
+        raise RunError(
+            f"checkpoint {to!r} is of session {found.session_id!r}: to go on from there, "
+            "use run.adopt(...)"
+        )
+    return found
+
+
+def _steps_back(own: list[CheckpointInfo], steps: int) -> CheckpointInfo:
+    """So many steps before the first of these; one that ended a rollback is where its parent is."""
+    if isinstance(steps, bool) or not isinstance(steps, int) or steps < 0:
+        raise InvalidArgumentError(f"steps is a number from 0, not {steps!r}")
+    if steps == 0:
+        return own[0]
+    there = {info.checkpoint_id for info in own}
+    counted = [
+        info
+        for info in own
+        if info.metadata.get(ROLLED_BACK_FROM) in (None, info.parent_id)
+        or info.parent_id not in there
+    ]
+    if steps >= len(counted):
+        raise RunError(f"there are only {len(counted) - 1} checkpoints before this one")
+    return counted[steps]
 
 
 def undo(core: Core, accept_irreversible: bool) -> Plan[RolledBack]:

@@ -71,7 +71,7 @@ class Run(RunFace):
             self._client._run(self._core.release())
             raise
         self._is_open = True
-        self._client._runs.add(self)
+        self._client._run_opened(self)
         self._beat = threading.Thread(target=self._keep_alive, name="holdfast-lease", daemon=True)
         self._beat.start()
 
@@ -91,7 +91,7 @@ class Run(RunFace):
         if not self._is_open:
             return
         self._is_open = False
-        self._client._runs.discard(self)
+        self._client._run_ended(self)
         cut_off = None if isinstance(error, Exception) else error
         with contextlib.ExitStack() as last_first:
             last_first.callback(self._end, error)

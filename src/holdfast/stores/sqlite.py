@@ -141,7 +141,8 @@ class SqliteStore(Store):
         commit: Commit | NotesOnly,
         new_sessions: dict[tuple[str, str], int],
     ) -> None:
-        if isinstance(commit, NotesOnly) and commit.removals not in (None, self._removals_now()):
+        removals = commit.removals if isinstance(commit, NotesOnly) else None
+        if removals is not None and removals != self._removals_now():
             raise MissingBase
         seen: set[tuple[str, str]] = set()
         for note in commit.notes:

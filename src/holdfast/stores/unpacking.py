@@ -29,9 +29,13 @@ def unpacked(stored: Mapping[bytes, bytes], verify: bool = True) -> dict[bytes, 
     else:
         items = list(stored.items())
         other = threading.Thread(target=work, args=(items[1::2],), name="holdfast-unpack")
-        other.start()
-        work(items[::2])
-        other.join()
+        try:
+            other.start()
+        except RuntimeError:  # there are too many, or the interpreter is ending
+            work(items)
+        else:
+            work(items[::2])
+            other.join()
     if failures:
         raise failures[0]
     return found

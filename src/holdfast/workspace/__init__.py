@@ -6,7 +6,7 @@ from holdfast.errors import WorkspaceError
 from holdfast.workspace.diff import TreeDiff
 from holdfast.workspace.results import Restored, Snapshot
 from holdfast.workspace.scan import Skipped
-from holdfast.workspace.workspace import TreeEntry, Workspace, checkout, compared
+from holdfast.workspace.workspace import TreeEntry, Workspace, checkout
 
 __all__ = [
     "Restored",
@@ -17,5 +17,4 @@ __all__ = [
     "Workspace",
     "WorkspaceError",
     "checkout",
-    "compared",
 ]

@@ -30,10 +30,10 @@ from holdfast.workspace.scan import (
     Options,
     Scanner,
     Skipped,
-    Whereabouts,
 )
 from holdfast.workspace.shelf import Shelf
 from holdfast.workspace.watch import Changes, Watcher
+from holdfast.workspace.whereabouts import Whereabouts
 
 Progress = Callable[[int, int | None], None]
 """Called with how many files are done and how many there are, if that is known."""
@@ -301,10 +301,12 @@ class Capturer:
 
     def close(self) -> None:
         """Write down what waited for that, and stop watching."""
-        if self._index is not None and self._index.unsaved:
-            with self._home.locked():
+        index = self._index
+        # It is gone where somebody removed it, and another's where somebody else wrote it.
+        if index is not None and index.unsaved and _stamp(self._home.index) == self._stamp:
+            with suppress(OSError), self._home.locked():  # only a cache
                 if _stamp(self._home.index) == self._stamp:
-                    self._save(self._index, Found())
+                    self._save(index, Found())
         if self.watcher is not None:
             self.watcher.close()
 

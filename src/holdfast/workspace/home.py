@@ -171,5 +171,5 @@ class Home:
         for name in ("index", "index.new", "journal", "lock"):
             with suppress(FileNotFoundError):
                 os.unlink(os.path.join(self.directory, name))
-        with suppress(FileNotFoundError):
+        with suppress(OSError):  # gone already, or somebody else keeps something there
             os.rmdir(self.directory)

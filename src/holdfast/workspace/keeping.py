@@ -90,10 +90,11 @@ class Keeper:
             else:
                 self._alive = commit.notes[0].key, removals
                 return before
-        if self.alive(before) is None:
+        found = self.alive(before)
+        if found is None:
             return None
         self._store.commit(commit)
-        return self.alive(before)
+        return self.alive(found)
 
     def is_known(self, anchor: Anchor) -> bool:
         """Whether it is there unless something was removed, which the store will tell."""

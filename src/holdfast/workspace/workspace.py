@@ -260,6 +260,8 @@ class Workspace:
         try:
             yield
         except OSError as error:
+            if error.filename is None:  # not of a file: perhaps what ``progress`` said
+                raise
             where = error.filename if isinstance(error.filename, (str, bytes)) else place
             why = f"{error.strerror or error}: {os.fsdecode(where)!r}"
             raise WorkspaceError(f"{why} (the workspace is {self.path!r})") from error
@@ -273,10 +275,12 @@ class Workspace:
         if self._closed:
             return
         self._closed = True
-        self._capturer.close()
-        self._home.close()
-        if self._owns_store:
-            self._store.close()
+        try:
+            self._capturer.close()
+            self._home.close()
+        finally:
+            if self._owns_store:
+                self._store.close()
 
     def discard(self) -> None:
         """Close it, and remove what is kept beside the store of a directory that goes too."""
@@ -294,6 +298,16 @@ class Workspace:
 
     async def __aexit__(self, *exc: object) -> None:
         await _in_thread(self.close)
+
+
+def as_workspace(given: object) -> Workspace:
+    """A workspace that a user gave; anything else is refused."""
+    if not isinstance(given, Workspace):
+        raise InvalidArgumentError(
+            f"workspace is a Workspace, not {type(given).__name__}: "
+            "open it as Workspace(path, client)"
+        )
+    return given
 
 
 def compared(store: Store, old: dict[str, Any], new: dict[str, Any]) -> TreeDiff:

@@ -58,6 +58,16 @@ OUTSIDE = Stage()
 """No run at all."""
 
 
+def check_waits(stage: Stage) -> None:
+    """Refuse a run whose files could not be told from those of the next nodes."""
+    if not stage.waits:
+        raise WorkspaceError(
+            "a graph whose saver has a workspace runs with durability='sync' (or 'exit'): by "
+            "default LangGraph keeps a checkpoint while the next nodes change files; pass it to "
+            "invoke or stream"
+        )
+
+
 class GraphFiles:
     """A workspace as a saver uses it."""
 
@@ -84,12 +94,7 @@ class GraphFiles:
     ) -> Plan[dict[str, Any] | None]:
         """What a checkpoint that is about to be kept holds of the files."""
         if stage.is_running and source in ("input", "loop"):
-            if not stage.waits:
-                raise WorkspaceError(
-                    "a graph whose saver has a workspace runs with durability='sync' (or 'exit'): "
-                    "by default LangGraph keeps a checkpoint while the next nodes change files; "
-                    "pass it to invoke or stream"
-                )
+            check_waits(stage)
             return (yield from plan.do(self._capture))
         return (yield from self._of_parent(engine, info))
 
@@ -114,15 +119,18 @@ class GraphFiles:
             snapshot = Snapshot.from_value(part)
             yield from plan.do(lambda: self.workspace.saved_with(snapshot, checkpoint_id))
 
-    def put_back(self, kept: Checkpoint, info: CheckpointInfo, is_fork: bool) -> Plan[None]:
+    def put_back(
+        self, kept: Checkpoint, info: CheckpointInfo, is_new_way: bool, was_begun: bool
+    ) -> Plan[None]:
         """Put the files back to those of a checkpoint that a run begins at, if it goes back to it.
 
-        Where a thread goes on at its end they are left alone: somebody may have worked on them.
+        Where a thread goes on at its end, or with a step whose tasks have written already, they
+        are left alone: somebody may have worked on them, and tasks that are done are not run again.
         """
         part = kept.workspace
         if part is None:
             return
-        if not is_fork and not part.get(_GONE_BACK):
+        if not is_new_way and (was_begun or not part.get(_GONE_BACK)):
             head = yield from _newest(info)
             if head is None or head.checkpoint_id == info.checkpoint_id:
                 return

@@ -16,7 +16,7 @@ from langgraph.checkpoint.base import (
     PendingWrite,
 )
 
-from holdfast.adapters.langgraph.files import OUTSIDE, GraphFiles, Stage
+from holdfast.adapters.langgraph.files import OUTSIDE, GraphFiles, Stage, check_waits
 from holdfast.adapters.langgraph.finding import newest, put_by_a_saver
 from holdfast.adapters.langgraph.naming import made_at, place_of, sessions_below
 from holdfast.adapters.langgraph.records import (
@@ -117,15 +117,19 @@ def put_writes(
 
 def get(desk: Desk, form: Form, place: Place, stage: Stage) -> Plan[CheckpointTuple | None]:
     """The checkpoint a place names, or the newest of its namespace."""
+    begins_with_files = desk.files is not None and stage.begins
+    if begins_with_files:
+        check_waits(stage)
     record = yield from _load(desk, place)
     if record is None:
         return None
     kept = revive(desk.engine, record, trusts=form.trusts)
-    if desk.files is not None and stage.begins:
-        yield from desk.files.put_back(kept, record.info, _is_fork(place, record.info))
     desk.engine.restored(record)
-    noted = yield from _noted(desk, form, [record.info])
-    return tuple_of(form, kept, noted[kept.checkpoint_id])
+    noted = (yield from _noted(desk, form, [record.info]))[kept.checkpoint_id]
+    if desk.files is not None and begins_with_files:
+        is_new_way = _is_fork(place, record.info) and not noted
+        yield from desk.files.put_back(kept, record.info, is_new_way, bool(noted))
+    return tuple_of(form, kept, noted)
 
 
 def _load(desk: Desk, place: Place) -> Plan[Record | None]:

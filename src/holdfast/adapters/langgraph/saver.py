@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -25,7 +26,7 @@ from holdfast.adapters.langgraph.plans import Desk
 from holdfast.adapters.langgraph.records import Form, Place
 from holdfast.client import Client, SyncClient
 from holdfast.errors import InvalidArgumentError
-from holdfast.verbs.plan import Plan
+from holdfast.verbs.plan import Plan, do
 from holdfast.workspace import Workspace
 
 AGENT = "langgraph"
@@ -248,26 +249,33 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
     def restore_workspace(self, config: RunnableConfig, to: str | Path | None = None) -> Workspace:
         """Put the files of the checkpoint that a config names, or of the newest, into a directory.
 
-        That is the saver's own workspace unless another is named. What is replaced is kept first.
+        That is the saver's own workspace, which stays open, unless another is named. What is
+        replaced is kept first.
         """
         found = self._sync._run(plans.named(self._desk, Place.of(config)))
-        return self._sync.restore_workspace(found, to if to is not None else self._own_path())
+        return (
+            self._sync._run(self._restoring(found))
+            if to is None
+            else (self._sync.restore_workspace(found, to))
+        )
 
     async def arestore_workspace(
         self, config: RunnableConfig, to: str | Path | None = None
     ) -> Workspace:
         """See restore_workspace."""
         found = await self._async._run(plans.named(self._desk, Place.of(config)))
-        return await self._async.restore_workspace(
-            found, to if to is not None else self._own_path()
-        )
+        if to is None:
+            return await self._async._run(self._restoring(found))
+        return await self._async.restore_workspace(found, to)
 
-    def _own_path(self) -> str:
+    def _restoring(self, checkpoint_id: str) -> Plan[Workspace]:
         if self._desk.files is None:
             raise InvalidArgumentError(
                 "this saver has no workspace of its own: say where the files go (to=...)"
             )
-        return self._desk.files.workspace.path
+        own = self._desk.files.workspace
+        yield from do(lambda: own.restore(checkpoint_id))
+        return own
 
     def delete_thread(self, thread_id: str) -> None:
         """Remove a thread, with its subgraphs' checkpoints and all writes."""
@@ -332,19 +340,23 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
 
     def close(self) -> None:
         """Release the store if this saver opened it; closing twice does nothing."""
-        if self._desk.files is not None:
-            self._desk.files.close()
-        if self._owns_store:
-            self._async._release()
-            self._sync.close()
+        try:
+            if self._desk.files is not None:
+                self._desk.files.close()
+        finally:
+            if self._owns_store:
+                self._async._release()
+                self._sync.close()
 
     async def aclose(self) -> None:
         """See close."""
-        if self._desk.files is not None:
-            self._desk.files.close()
-        if self._owns_store:
-            await self._async.close()
-            self._sync.close()
+        try:
+            if self._desk.files is not None:
+                await asyncio.to_thread(self._desk.files.close)
+        finally:
+            if self._owns_store:
+                await self._async.close()
+                self._sync.close()
 
     def __enter__(self) -> Self:
         return self

@@ -14,6 +14,7 @@ from holdfast.adapters.langgraph.sealing import Sealer
 from holdfast.errors import InvalidArgumentError
 from holdfast.model import Checkpoint, CheckpointBuilder, Framework
 from holdfast.workspace import Workspace
+from holdfast.workspace.workspace import as_workspace
 
 _FIELDS = ("next", "metadata", "created_at", "tasks", "interrupts")
 _PLACE = ("thread_id", "checkpoint_ns", "checkpoint_id", "checkpoint_map")
@@ -75,7 +76,8 @@ class LangGraphAdapter:
             .ttl(ttl_seconds)
         )
         if workspace is not None:
-            builder = builder.workspace(workspace.snapshot_for_checkpoint().as_value())
+            snapshot_of_files = as_workspace(workspace).snapshot_for_checkpoint()
+            builder = builder.workspace(snapshot_of_files.as_value())
         if session_id is None and "thread_id" in place:
             session_id = session_of(str(place["thread_id"]), place.get("checkpoint_ns") or "")
         return (builder.session(session_id) if session_id is not None else builder).build()
