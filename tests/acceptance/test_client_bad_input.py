@@ -224,7 +224,7 @@ def test_errors_name_paths_as_users_know_them(client: SyncClient) -> None:
         ("$[8]", {"execution_state": [*range(8), nothing]}),
     ):
         with pytest.raises(SerializationError) as caught:
-            client.save("agent", **given)  # type: ignore[arg-type]
+            client.save("agent", **given)
         assert caught.value.path == path
         assert str(caught.value).startswith(f"{path}: ")
         assert "execution_state" not in caught.value.problem
