@@ -28,7 +28,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Whoever read has gone. What is left in the buffer must not raise once more at the end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, RuntimeError) as error:
+        # Python says RuntimeError where an interrupt strikes while a class is made.
+        if not any(isinstance(each, KeyboardInterrupt) for each in (error, error.__cause__)):
+            raise
         print("holdfast: interrupted", file=sys.stderr)
         return 130
     return code

@@ -207,16 +207,15 @@ class Connections:
         """Read from one unchanging view of the file."""
         self.check()
         with self.errors():
-            if not self._readers and self.write_lock.acquire(blocking=False):
-                # Nobody writes: no connection of its own is needed just to read.
-                try:
+            if not self._readers and not self.write_lock.locked():
+                # Nobody writes: no connection of its own is needed just to read. Not by trying to
+                # acquire it: an interrupt right after that would leave it locked for ever.
+                with self.write_lock:
                     self.check()
                     db = self.writer()
                     with self._view(db):
                         self._patiently(db, "PRAGMA user_version")  # the view begins here
                         yield db
-                finally:
-                    self.write_lock.release()
                 return
             with self._gate:
                 self._reading += 1
