@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -107,7 +107,43 @@ def answering(status: int, code: str) -> Iterator[str]:
         def log_message(self, *args: Any) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Refusing) as server:
+    with _serving(Refusing) as endpoint:
+        yield endpoint
+
+
+@contextmanager
+def refusing_the_first(late: Callable[[], None]) -> Iterator[str]:
+    """The address of a server that refuses the first object, and does something late for others.
+
+    Late is after the refusal has been sent.
+    """
+    refused = threading.Event()
+    first = threading.Lock()
+
+    class Late(BaseHTTPRequestHandler):
+        def do_PUT(self) -> None:
+            self.rfile.read(int(self.headers.get("content-length", 0)))
+            is_first = first.acquire(blocking=False)
+            if not is_first:
+                refused.wait()
+                late()
+            self.send_response(403 if is_first else 200)
+            self.send_header("content-length", "0")
+            self.send_header("etag", '"1"')
+            self.end_headers()
+            if is_first:
+                refused.set()
+
+        def log_message(self, *args: Any) -> None:
+            pass
+
+    with _serving(Late) as endpoint:
+        yield endpoint
+
+
+@contextmanager
+def _serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:

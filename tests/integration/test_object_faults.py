@@ -29,7 +29,14 @@ from holdfast.testing import crash_points
 from holdfast.testing.samples import ids, keep, large_state, make_commit, state_of
 from tests.clients import FACES, end
 from tests.disks import PATH, own_disk
-from tests.integration.object_server import KEY, SECRET, Gate, S3Server, answering
+from tests.integration.object_server import (
+    KEY,
+    SECRET,
+    Gate,
+    S3Server,
+    answering,
+    refusing_the_first,
+)
 
 pytest_plugins = ["tests.integration.object_fixtures"]
 
@@ -298,6 +305,23 @@ def test_a_server_that_is_gone_in_mid_save_is_an_error_and_nothing_is_kept(
     assert client.gc(grace_seconds=0).chunks == 0
     assert client.verify().ok
     end(client)
+
+
+@pytest.mark.parametrize("face", FACES)
+def test_nothing_is_uploaded_any_more_once_a_save_has_failed(s3: S3Server, face: str) -> None:
+    failed = threading.Event()
+    after: list[bool] = []
+
+    with refusing_the_first(lambda: after.append(failed.wait(0.5))) as endpoint:
+        options = {**s3.options, "endpoint": endpoint}
+        store = LargeBlobs(MemoryStore(), "s3://checkpoints/x", above=0, **options)
+        client = FACES[face].use(FACES[face].cls(store))
+        with pytest.raises(StoreReadOnlyError):
+            client.save("a", execution_state={"parts": [f"{i} " * 900 for i in range(99)]})
+        failed.set()
+        end(client)
+
+    assert after == [False] * len(after)
 
 
 @pytest.mark.parametrize("face", FACES)

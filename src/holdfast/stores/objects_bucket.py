@@ -116,7 +116,7 @@ class Bucket(Locked):
         _was_used = True
 
     def _all(self, work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-        """What the work makes of each; the first error ends it."""
+        """What the work makes of each; the first error ends it, once nothing of it goes on."""
         if len(items) == 1:
             return [work(items[0])]
         with self._lock:
@@ -126,8 +126,8 @@ class Bucket(Locked):
         try:
             wait(futures, return_when=FIRST_EXCEPTION)
         finally:
-            for future in futures:
-                future.cancel()
+            begun = [future for future in futures if not future.cancel()]
+        wait(begun)
         # One that was cancelled comes after the one that failed, as they are begun in order.
         return [future.result() for future in futures]
 
@@ -141,20 +141,29 @@ class Bucket(Locked):
 
 
 async def _all_async(work: Callable[[Any], Awaitable[Any]], items: Sequence[Any]) -> list[Any]:
-    """What the work makes of each; the first error ends it."""
+    """What the work makes of each; the first error ends it, once nothing of it goes on."""
     gate = asyncio.Semaphore(_AT_ONCE)
+    failures: list[Exception] = []
 
     async def one(item: Any) -> Any:
         async with gate:
-            return await work(item)
+            if failures:
+                return None
+            try:
+                return await work(item)
+            except Exception as error:
+                failures.append(error)
 
     tasks = [asyncio.ensure_future(one(item)) for item in items]
     try:
-        return await asyncio.gather(*tasks)
+        results = await asyncio.gather(*tasks)
     finally:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+    if failures:
+        raise failures[0]
+    return results
 
 
 def _put(store: ObjectStore, item: tuple[str, bytes]) -> None:
