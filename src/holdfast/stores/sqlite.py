@@ -7,14 +7,14 @@ import re
 import sqlite3
 import time
 from collections import deque
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from itertools import chain, count, islice
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from holdfast.errors import (
     CheckpointConflictError,
@@ -48,6 +48,8 @@ from holdfast.stores.base import (
 )
 from holdfast.stores.rows import TIES, Row, body_of, info_of, seq_of
 from holdfast.stores.sqlite_connection import Connections, Durability
+
+T = TypeVar("T")
 
 _BATCH = 500
 
@@ -116,8 +118,9 @@ class SqliteStore(Store):
 
     def _write(self, batch: list[Pending]) -> None:
         new_sessions: dict[tuple[str, str], int] = {}
-        chunks: list[Row] = []
-        with self._db.transaction() as db:
+
+        def write(db: sqlite3.Connection) -> None:
+            chunks: list[Row] = []
             crashpoints.reach("sqlite:begun")
             now = time.time_ns() // 1000  # not earlier: gc takes older chunks it knows no record of
             for pending in batch:
@@ -130,6 +133,8 @@ class SqliteStore(Store):
             crashpoints.reach("sqlite:record_written")
             db.executemany(sql.INSERT_CHUNK, chunks)
             crashpoints.reach("sqlite:chunks_written")
+
+        self._db.write(write)
         crashpoints.reach("sqlite:committed")
         if len(self._session_keys) > 10_000:
             self._session_keys.clear()
@@ -185,7 +190,7 @@ class SqliteStore(Store):
         raise StoreError(f"{self.name} has {TIES} checkpoints of one microsecond already")
 
     def load(self, checkpoint_id: str, verify: bool = True) -> Record | None:
-        with self._db.reading() as db:
+        def read(db: sqlite3.Connection) -> Record | None:
             statement = f"{sql.SELECT_RECORDS} WHERE c.id = ? AND {sql.ALIVE}"
             row = db.execute(statement, (_key(checkpoint_id), _now())).fetchone()
             if row is None:
@@ -196,23 +201,27 @@ class SqliteStore(Store):
             except CheckpointIntegrityError as error:
                 raise CheckpointIntegrityError(checkpoint_id, error.reason) from None
 
+        return self._db.read(read)
+
     def fetch(self, names: Collection[bytes]) -> dict[bytes, bytes]:
-        with self._db.reading() as db:
-            return _fetch(db, names)
+        return self._db.read(lambda db: _fetch(db, names))
 
     def notes(
         self, scopes: Collection[str] | None, after: int = 0, limit: int | None = None
     ) -> list[Note]:
         bounds, at_most = (after, _now()), -1 if limit is None else limit
-        rows: list[Row] = []
-        with self._db.reading() as db:
+
+        def read(db: sqlite3.Connection) -> list[Row]:
             if scopes is None:
-                rows += db.execute(f"{sql.SELECT_NOTES} {sql.BY_SEQ}", (*bounds, at_most))
-            else:
-                for part in _batches([_key(scope) for scope in set(scopes)]):
-                    among = sql.notes_among(len(part), following=after > 0)
-                    statement = f"{sql.SELECT_NOTES} {among} {sql.BY_SEQ}"
-                    rows += db.execute(statement, (*bounds, *part, at_most))
+                return db.execute(f"{sql.SELECT_NOTES} {sql.BY_SEQ}", (*bounds, at_most)).fetchall()
+            rows: list[Row] = []
+            for part in _batches([_key(scope) for scope in set(scopes)]):
+                among = sql.notes_among(len(part), following=after > 0)
+                statement = f"{sql.SELECT_NOTES} {among} {sql.BY_SEQ}"
+                rows += db.execute(statement, (*bounds, *part, at_most))
+            return rows
+
+        rows = self._db.read(read)
         rows.sort(key=itemgetter(0))
         return [_note(row) for row in rows[:limit]]
 
@@ -226,16 +235,16 @@ class SqliteStore(Store):
     def _removals_now(self) -> tuple[int, int, int]:
         return (*self._db.others_version(), self._removals)
 
-    @contextmanager
-    def _removing(self) -> Iterator[sqlite3.Connection]:
-        with self._db.write_lock, self._db.transaction() as db:
+    def _remove(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        with self._db.write_lock:
             self._removals += 1
-            yield db
+            return self._db.write(work)
 
     def match(self, prefix: str, limit: int, after: str = "") -> list[str]:
-        found: list[bytes | str] = []
         past = _key(after) if after else b""
-        with self._db.reading() as db:
+
+        def read(db: sqlite3.Connection) -> list[tuple[bytes | str]]:
+            found: list[tuple[bytes | str]] = []
             if isinstance(past, bytes) and _UUID_PREFIX.fullmatch(prefix):
                 digits = prefix.replace("-", "")
                 low, high = (bytes.fromhex(digits.ljust(32, fill)) for fill in "0f")
@@ -244,7 +253,9 @@ class SqliteStore(Store):
                 text = past if isinstance(past, str) else ""
                 bounds = (*_bounds(prefix), text, limit - len(found))
                 found += db.execute(sql.MATCH_TEXT, bounds).fetchall()
-        return [_id(row[0]) for row in found]  # type: ignore[arg-type]
+            return found
+
+        return [_id(row[0]) for row in self._db.read(read)]
 
     def query(self, query: Query) -> list[CheckpointInfo]:
         if query.ids is not None and len(query.ids) > _BATCH:
@@ -254,55 +265,67 @@ class SqliteStore(Store):
         # Tags are compared here, so with them the statement cannot know where to stop.
         limit = -1 if query.limit is None or query.tags else query.limit
         statement = f"{sql.SELECT_RECORDS} {where} {sql.NEWEST_FIRST} LIMIT ?"
-        with self._db.reading() as db:
+
+        def read(db: sqlite3.Connection) -> list[CheckpointInfo]:
             found: Iterator[CheckpointInfo] = map(_info, db.execute(statement, (*values, limit)))
             if query.tags:
                 found = filter(query.tagged, found)
             return list(islice(found, query.limit))
 
+        return self._db.read(read)
+
     def heads(self, agent_id: str | None = None) -> list[SessionInfo]:
         where, values = ("WHERE s.agent = ?", (agent_id,)) if agent_id is not None else ("", ())
         now = _now()
         statement = f"{sql.SELECT_HEADS} {where} {sql.NEWEST_FIRST}"
-        with self._db.reading() as db:
-            rows = db.execute(statement, (now, now, *values)).fetchall()
+        rows = self._db.read(lambda db: db.execute(statement, (now, now, *values)).fetchall())
         heads = ((_info(row[:-1]), row[-1]) for row in rows)
         return [SessionInfo(head.agent_id, head.session_id, head, n) for head, n in heads]
 
     def delete(self, checkpoint_ids: Collection[str]) -> int:
         keys = [(_key(checkpoint_id),) for checkpoint_id in checkpoint_ids]
-        with self._removing() as db:
+
+        def delete(db: sqlite3.Connection) -> int:
             db.executemany(sql.DELETE_NOTES, keys)
             return db.executemany(sql.DELETE, keys).rowcount
 
+        return self._remove(delete)
+
     def sweep(self, now: datetime) -> int:
-        with self._removing() as db:
+        def sweep(db: sqlite3.Connection) -> int:
             db.execute(sql.SWEEP_NOTES, {"now": microseconds(now)})
             return db.execute(sql.SWEEP, (microseconds(now),)).rowcount
+
+        return self._remove(sweep)
 
     def collect(self, live: Collection[bytes], before: datetime, dry_run: bool) -> Collected:
         live = frozenset(live)
         bound = microseconds(before)
-        with self._db.reading() as db:
-            dead = [row for row in db.execute(sql.OLD_CHUNKS, (bound,)) if row[1] not in live]
+
+        def find(db: sqlite3.Connection) -> list[Row]:
+            return [row for row in db.execute(sql.OLD_CHUNKS, (bound,)) if row[1] not in live]
+
+        dead = self._db.read(find)
         if not dry_run:
             for part in _batches(dead):
                 # In parts, so that no saver waits long; a chunk saved again meanwhile is spared.
-                with self._removing() as db:
-                    db.executemany(sql.DROP_CHUNK, [(row[0], bound) for row in part])
+                self._remove(partial(_drop_chunks, [(row[0], bound) for row in part]))
             self._give_back_space()
         return Collected(len(dead), sum(row[2] for row in dead))
 
     def _give_back_space(self) -> None:
+        def give_back(db: sqlite3.Connection) -> int:
+            db.execute(f"PRAGMA incremental_vacuum({_BATCH})").fetchall()
+            (free,) = db.execute("PRAGMA freelist_count").fetchone()
+            return int(free)
+
         before, free = -1, 0
         while free != before:
-            with self._db.write_lock, self._db.transaction() as db:
-                db.execute(f"PRAGMA incremental_vacuum({_BATCH})").fetchall()
-                before, (free,) = free, db.execute("PRAGMA freelist_count").fetchone()
+            with self._db.write_lock:
+                before, free = free, self._db.write(give_back)
 
     def stats(self) -> Stats:
-        with self._db.reading() as db:
-            return Stats(*db.execute(sql.STATS, {"now": _now()}).fetchone())
+        return self._db.read(lambda db: Stats(*db.execute(sql.STATS, {"now": _now()}).fetchone()))
 
     def close(self) -> None:
         self._db.close()
@@ -311,6 +334,10 @@ class SqliteStore(Store):
 
 def _exists(db: sqlite3.Connection, checkpoint_id: str) -> bool:
     return db.execute(sql.EXISTS, (_key(checkpoint_id),)).fetchone() is not None
+
+
+def _drop_chunks(rows: list[Row], db: sqlite3.Connection) -> None:
+    db.executemany(sql.DROP_CHUNK, rows)
 
 
 def _settle(batch: list[Pending], error: Exception | None = None) -> None:

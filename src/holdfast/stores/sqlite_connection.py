@@ -9,8 +9,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
+from weakref import WeakSet
 
 from holdfast.errors import (
     CheckpointIntegrityError,
@@ -26,15 +28,47 @@ from holdfast.errors import (
 from holdfast.stores import forks
 from holdfast.stores import sqlite_schema as sql
 
+T = TypeVar("T")
+
 Durability = Literal["full", "normal"]
 
 BUSY_SECONDS = 30.0
 _SHORTEST_WAIT, _LONGEST_WAIT = 0.0001, 0.003
 _READERS_KEPT = 8
+_VIEW = ("BEGIN", "PRAGMA user_version")  # the view is of when it is first looked at
+_CHANGE = ("BEGIN IMMEDIATE",)
+
+_openings = count(1)
+
+
+class _Link:
+    """A connection, opened when it is needed, and the lock of who uses it."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.db: sqlite3.Connection | None = None
+        self.opening = 0
+
+    def opened(self, connect: Callable[[], sqlite3.Connection]) -> sqlite3.Connection:
+        if self.db is None:
+            self.db = connect()
+            self.opening = next(_openings)
+        return self.db
+
+    def close(self) -> None:
+        db, self.db = self.db, None
+        if db is not None:
+            db.close()
 
 
 class Connections:
-    """One connection that writes and some that read, each used by one thread at a time."""
+    """One connection that writes and some that read, each used by one thread at a time.
+
+    An interrupt may strike between any two calls, and whoever catches it may keep its traceback.
+    So locks are held by ``with`` in the function that does the work, never by a context manager
+    written in Python, which may be left half entered; and a connection whose use was interrupted
+    is closed, for cursors in the traceback would hold it in the past.
+    """
 
     def __init__(
         self, path: Path, durability: Durability, in_child: Callable[[], object] = lambda: None
@@ -46,55 +80,55 @@ class Connections:
         self.durability = durability
         self.closed = False
         self._in_child = in_child
-        self._writer: sqlite3.Connection | None = None
-        self._watcher: sqlite3.Connection | None = None
-        self._watches = 0
-        self._openings = 0
-        self._make_locks()
+        self._make_links()
         with self.errors():
             self._make_directory()
-            self.writer()
+            self._open_writer()
         forks.watch(self)
 
-    def _make_locks(self) -> None:
-        self.write_lock = threading.Lock()
-        self._watch_lock = threading.Lock()
-        self._gate = threading.Condition()
-        self._reading = 0
-        self._readers: list[sqlite3.Connection] = []
+    def _make_links(self) -> None:
+        self._writer, self._watcher = _Link(), _Link()
+        self._idle: list[_Link] = []
+        self._readers: WeakSet[_Link] = WeakSet()
+        self._gate = threading.Lock()
 
-    def writer(self) -> sqlite3.Connection:
-        """The connection that writes, for whoever holds ``write_lock``; opened if need be."""
-        if self._writer is None:
-            db = self._connect()
-            try:
-                self._prepare(db)
-                db.execute("PRAGMA busy_timeout = 0")  # it waits in its own way: _patiently
-            except BaseException:
-                db.close()
-                raise
-            self._writer = db
-            self._openings += 1
-        return self._writer
+    @property
+    def write_lock(self) -> threading.Lock:
+        """Whoever writes holds it."""
+        return self._writer.lock
+
+    def _open_writer(self) -> sqlite3.Connection:
+        return self._writer.opened(self._connect_writer)
+
+    def _connect_writer(self) -> sqlite3.Connection:
+        db = self._connect()
+        try:
+            self._prepare(db)
+            db.execute("PRAGMA busy_timeout = 0")  # it waits in its own way: _patiently
+        except BaseException:
+            db.close()
+            raise
+        return db
 
     def _before_fork(self) -> None:
         """Close every connection once it is idle; they are opened again when they are needed."""
-        self.write_lock.acquire()
-        self._watch_lock.acquire()
         self._gate.acquire()
-        while self._reading:
-            self._gate.wait()
-        self._close_connections()
+        for link in self._all():
+            link.lock.acquire()
+            link.close()
 
     def _after_fork(self, in_child: bool) -> None:
         """Go on, in the child without what threads of the parent had queued."""
         if in_child:
-            self._make_locks()
+            self._make_links()
             self._in_child()
         else:
+            for link in self._all():
+                link.lock.release()
             self._gate.release()
-            self._watch_lock.release()
-            self.write_lock.release()
+
+    def _all(self) -> list[_Link]:
+        return [self._writer, self._watcher, *self._readers]
 
     def check(self) -> None:
         """Refuse a closed store."""
@@ -187,87 +221,74 @@ class Connections:
             time.sleep(random.uniform(0, wait))  # noqa: S311
             wait = min(2 * wait, _LONGEST_WAIT)
 
-    @contextmanager
-    def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Write: all or nothing. The caller holds ``write_lock``."""
+    def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Do work that writes: all or nothing. The caller holds ``write_lock``."""
         self.check()
         with self.errors():
-            db = self.writer()
-            self._patiently(db, "BEGIN IMMEDIATE")
-            try:
-                yield db
-                db.execute("COMMIT")
-            except BaseException:
-                if db.in_transaction:
-                    db.execute("ROLLBACK")
-                raise
+            return self._use(self._writer, self._open_writer(), _CHANGE, work)
 
-    @contextmanager
-    def reading(self) -> Iterator[sqlite3.Connection]:
-        """Read from one unchanging view of the file."""
+    def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Do work that reads, from one unchanging view of the file."""
         self.check()
         with self.errors():
-            if not self._readers and not self.write_lock.locked():
-                # Nobody writes: no connection of its own is needed just to read. Not by trying to
-                # acquire it: an interrupt right after that would leave it locked for ever.
+            if not self._idle and not self.write_lock.locked():
+                # Nobody writes: no connection of its own is needed just to read.
                 with self.write_lock:
                     self.check()
-                    db = self.writer()
-                    with self._view(db):
-                        self._patiently(db, "PRAGMA user_version")  # the view begins here
-                        yield db
-                return
+                    return self._use(self._writer, self._open_writer(), _VIEW, work)
             with self._gate:
-                self._reading += 1
-            try:
-                with self._reader() as db, self._view(db):
-                    yield db
-            finally:
-                with self._gate:
-                    self._reading -= 1
-                    self._gate.notify()
+                link = self._idle.pop() if self._idle else _Link()
+                self._readers.add(link)
+            with link.lock:
+                try:
+                    found = self._use(link, link.opened(self._connect), _VIEW, work)
+                except BaseException:
+                    link.close()
+                    raise
+            self._idle.append(link)
+            while self._idle and (self.closed or len(self._idle) > _READERS_KEPT):
+                self._idle.pop().close()
+            return found
 
-    @contextmanager
-    def _reader(self) -> Iterator[sqlite3.Connection]:
+    def _use(
+        self,
+        link: _Link,
+        db: sqlite3.Connection,
+        begin: tuple[str, ...],
+        work: Callable[[sqlite3.Connection], T],
+    ) -> T:
+        """Do work in a transaction, for whoever holds the link's lock."""
         try:
-            db = self._readers.pop()
-        except IndexError:
-            db = self._connect()
-        try:
-            yield db
-        except BaseException:
-            db.close()
-            raise
-        if len(self._readers) < _READERS_KEPT and not self.closed:
-            self._readers.append(db)
-        else:
-            db.close()
-
-    @contextmanager
-    def _view(self, db: sqlite3.Connection) -> Iterator[None]:
-        db.execute("BEGIN")
-        try:
-            yield
-        finally:
+            if db.in_transaction:  # of a use that was interrupted twice
+                db.execute("ROLLBACK")
+            for statement in begin:
+                self._patiently(db, statement)
+            done = work(db)
+            db.execute("COMMIT")
+            return done
+        except Exception:
             if db.in_transaction:
-                db.execute("COMMIT")
+                db.execute("ROLLBACK")
+            raise
+        except BaseException:
+            link.close()
+            raise
 
     def data_version(self) -> tuple[int, int]:
         """Something that differs once any connection, of any process, has written since."""
         self.check()
-        with self._watch_lock, self.errors():
-            if self._watcher is None:
-                self._watcher = self._connect()
-                self._watches += 1  # versions of two connections cannot be compared
-            (version,) = self._watcher.execute("PRAGMA data_version").fetchone()
-            return self._watches, version
+        with self._watcher.lock, self.errors():
+            return self._version(self._watcher, self._watcher.opened(self._connect))
 
     def others_version(self) -> tuple[int, int]:
         """The same but for what this object wrote itself; the caller holds ``write_lock``."""
         self.check()
         with self.errors():
-            (version,) = self.writer().execute("PRAGMA data_version").fetchone()
-            return self._openings, version
+            return self._version(self._writer, self._open_writer())
+
+    def _version(self, link: _Link, db: sqlite3.Connection) -> tuple[int, int]:
+        (version,) = db.execute("PRAGMA data_version").fetchone()
+        return link.opening, version  # versions of two connections cannot be compared
 
     @contextmanager
     def errors(self) -> Iterator[None]:
@@ -315,18 +336,9 @@ class Connections:
 
     def close(self) -> None:
         with self.write_lock:
-            if self.closed:
-                return
             self.closed = True
-            with self._watch_lock:
-                self._close_connections()
-
-    def _close_connections(self) -> None:
-        while self._readers:
-            self._readers.pop().close()
-        if self._watcher is not None:
-            self._watcher.close()
-            self._watcher = None
-        if self._writer is not None:
+            while self._idle:
+                self._idle.pop().close()
+            with self._watcher.lock:
+                self._watcher.close()
             self._writer.close()
-            self._writer = None

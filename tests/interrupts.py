@@ -1,0 +1,56 @@
+"""Ctrl-C at a chosen moment: the exception arises where Python looks for signals.
+
+That is as a function of Python begins, and after a call of one that is written in C.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any
+
+Moments = Callable[[FrameType, str], bool]
+
+
+def interrupted(work: Callable[[], Any], moments: Moments, at: int) -> None:
+    """Do the work, interrupted at one of the moments, counted from 0."""
+    left = at
+
+    def profile(frame: FrameType, event: str, _: object) -> None:
+        nonlocal left
+        if moments(frame, event):
+            left -= 1
+            if left == -1:
+                raise KeyboardInterrupt
+
+    before = sys.getprofile()
+    sys.setprofile(profile)
+    try:
+        work()
+    finally:  # not by a context manager, of which each end would be a moment, too
+        sys.setprofile(before)
+
+
+def anywhere(_: FrameType, event: str) -> bool:
+    """Every moment at which an interrupt may strike."""
+    return event in ("call", "c_return")
+
+
+def entering(function: Callable[..., Any]) -> Moments:
+    """The moments before the first line of this function."""
+    return lambda frame, event: event == "call" and frame.f_code is function.__code__
+
+
+def interruptions(begin: Callable[[], Callable[[], Any]]) -> Iterator[BaseException]:
+    """Begin something, do it, and again, each time interrupted a moment later, until it is done.
+
+    What each raised is given out, and kept, as debuggers and notebooks keep it.
+    """
+    kept: list[BaseException] = []
+    while True:
+        work = begin()
+        try:
+            interrupted(work, anywhere, len(kept))
+            return
+        except BaseException as raised:
+            kept.append(raised)
+            yield raised
