@@ -142,6 +142,84 @@ def test_an_interrupt_ends_quietly(project: Holdfast) -> None:
     assert (process.returncode, err) == (130, "holdfast: interrupted\n")
 
 
+RAISED_IN_A_HOOK = """
+class Hook:
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+
+Hook()
+"""
+TURNED_INTO_ANOTHER = """
+try:
+    signal.raise_signal(signal.SIGINT)
+except KeyboardInterrupt:
+    raise %s
+"""
+
+
+@pytest.mark.parametrize(
+    "strike",
+    [
+        RAISED_IN_A_HOOK,
+        TURNED_INTO_ANOTHER % "RuntimeError('while a class was made') from None",
+        TURNED_INTO_ANOTHER % "StoreError('the save was interrupted') from None",
+    ],
+)
+def test_an_interrupt_that_python_loses_ends_quietly_too(project: Holdfast, strike: str) -> None:
+    struck = f"""
+import signal, sys
+from holdfast import StoreError
+from holdfast.cli import main, watch
+
+def questions(self):
+    exec({strike!r}, globals())
+    return []
+
+watch.Follower.questions = questions
+sys.exit(main(["watch"]))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", struck],
+        cwd=project.directory,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+    )
+
+    assert (done.returncode, done.stderr) == (130, "holdfast: interrupted\n")
+
+
+def test_errors_in_hooks_are_still_printed_and_main_leaves_no_handler(project: Holdfast) -> None:
+    failing = """
+import signal
+from holdfast.cli import main, watch
+
+class Hook:
+    def __del__(self):
+        raise ValueError("in a hook")
+
+def questions(self):
+    Hook()
+    return []
+
+watch.Follower.questions = questions
+main(["watch", "--timeout", "0s"])
+assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", failing],
+        cwd=project.directory,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+    )
+
+    assert done.returncode == 0
+    assert "ValueError: in a hook" in done.stderr
+
+
 def test_a_closed_output_is_no_error(project: Holdfast) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "holdfast", "log", "--json"],

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 
 from holdfast._version import __version__
+from holdfast.cli import interrupts
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -21,6 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if words in (["--version"], ["-V"]):
         print(f"holdfast {__version__}")
         return 0
+    interrupts.note()
     try:
         code = _run(words)
         sys.stdout.flush()
@@ -28,12 +30,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Whoever read has gone. What is left in the buffer must not raise once more at the end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
-    except (KeyboardInterrupt, RuntimeError) as error:
-        # Python says RuntimeError where an interrupt strikes while a class is made.
-        if not any(isinstance(each, KeyboardInterrupt) for each in (error, error.__cause__)):
+    except BaseException as error:
+        if not (interrupts.came() or isinstance(error, KeyboardInterrupt)):
             raise
         print("holdfast: interrupted", file=sys.stderr)
         return 130
+    finally:
+        interrupts.leave()
     return code
 
 
@@ -58,6 +61,7 @@ def _run(words: list[str]) -> int:
     except BrokenPipeError:
         raise
     except (HoldfastError, OSError) as error:  # a file may not be written, a disk be full
+        interrupts.check()  # which may be the cause of it
         return report(error, as_json)
     except SystemExit as end:  # argparse has printed the help
         return int(end.code or 0)

@@ -7,6 +7,7 @@ import time
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
+from holdfast.cli import interrupts
 from holdfast.cli.exits import OK
 from holdfast.cli.naming import Names
 from holdfast.cli.opening import open_client
@@ -57,6 +58,7 @@ def run(options: Namespace, terminal: Terminal) -> int:
             for question in follower.questions():
                 _ask(question, terminal)
                 last = time.monotonic()
+            interrupts.check()
             if patience is not None and time.monotonic() - last >= patience:
                 break
             follower.rest()
