@@ -1,7 +1,8 @@
-"""What the whole suite shares: Hypothesis profiles, and no skipping in CI."""
+"""What the whole suite shares: Hypothesis profiles, a directory, and no skipping in CI."""
 
 import os
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -11,6 +12,15 @@ IN_CI = os.environ.get("CI", "").lower() in {"1", "true"}
 settings.register_profile("ci", derandomize=True, deadline=None, max_examples=200)
 settings.register_profile("dev", deadline=None, max_examples=50)
 settings.load_profile("ci" if IN_CI else "dev")
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    """A directory with a file, for an agent to work in."""
+    repo = tmp_path / "repo"
+    repo.mkdir()
+    (repo / "main.py").write_text("print('one')")
+    return repo
 
 
 @pytest.hookimpl(wrapper=True)

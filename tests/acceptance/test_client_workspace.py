@@ -12,14 +12,6 @@ from tests.clients import url_of
 
 
 @pytest.fixture
-def repo(tmp_path: Path) -> Path:
-    repo = tmp_path / "repo"
-    repo.mkdir()
-    (repo / "main.py").write_text("print('one')")
-    return repo
-
-
-@pytest.fixture
 def workspace(client: SyncClient, repo: Path) -> Iterator[Workspace]:
     with Workspace(repo, client.store) as workspace:
         yield workspace

@@ -48,8 +48,17 @@ class Holdfast:
 
     def __call__(self, *arguments: str, given: str = "", **variables: str) -> Done:
         """Run it on pipes."""
+        done = self._python("-m", "holdfast", *arguments, given=given, **variables)
+        assert "Traceback" not in done.err, done.err
+        return done
+
+    def within(self, script: str) -> Done:
+        """Run a script that calls it."""
+        return self._python("-c", script)
+
+    def _python(self, *arguments: str, given: str = "", **variables: str) -> Done:
         done = subprocess.run(
-            [sys.executable, "-m", "holdfast", *arguments],
+            [sys.executable, *arguments],
             cwd=self.directory,
             env=environment(**variables),
             input=given,
@@ -57,7 +66,6 @@ class Holdfast:
             text=True,
             timeout=SECONDS,
         )
-        assert "Traceback" not in done.stderr, done.stderr
         return Done(done.returncode, done.stdout, done.stderr)
 
     def ok(self, *arguments: str, **variables: str) -> str:

@@ -1,9 +1,6 @@
 """The command starts quickly: it imports what it needs and nothing else."""
 
-import subprocess
-import sys
-
-from tests.cli.kit import Holdfast, environment
+from tests.cli.kit import Holdfast
 
 HEAVY = {
     *("asyncio", "langgraph", "langchain_core", "numpy", "pandas", "pydantic", "redis", "psycopg"),
@@ -18,15 +15,9 @@ def imported(holdfast: Holdfast, *arguments: str) -> set[str]:
         "import sys; bare = set(sys.modules); from holdfast.cli import main; "
         f"main({list(arguments)!r}); print('imported', *sys.modules.keys() - bare)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        cwd=holdfast.directory,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return set(done.stdout.splitlines()[-1].split()[1:])
+    done = holdfast.within(script)
+    assert done.code == 0, done.err
+    return set(done.out.splitlines()[-1].split()[1:])
 
 
 def test_the_version_is_told_without_importing_anything(holdfast: Holdfast) -> None:

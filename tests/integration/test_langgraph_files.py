@@ -22,9 +22,8 @@ ONE = thread("1")
 
 
 @pytest.fixture
-def repo(tmp_path: Path) -> Path:
-    repo = tmp_path / "repo"
-    repo.mkdir()
+def repo(repo: Path) -> Path:
+    (repo / "main.py").unlink()
     (repo / "notes").write_text("began\n")
     return repo
 

@@ -20,14 +20,6 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return url_of(request.param, tmp_path)
 
 
-@pytest.fixture
-def repo(tmp_path: Path) -> Path:
-    repo = tmp_path / "repo"
-    repo.mkdir()
-    (repo / "main.py").write_text("print('one')")
-    return repo
-
-
 def write(path: Path, text: str) -> str:
     """A tool that changes a file."""
     path.write_text(text)

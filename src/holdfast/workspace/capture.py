@@ -24,13 +24,7 @@ from holdfast.workspace.index import LINKS, MODE, Anchor, Folder, Index
 from holdfast.workspace.inside import parent_and_name
 from holdfast.workspace.keeping import LOOK, Keeper
 from holdfast.workspace.results import Snapshot
-from holdfast.workspace.scan import (
-    REPOSITORY,
-    Found,
-    Options,
-    Scanner,
-    Skipped,
-)
+from holdfast.workspace.scan import REPOSITORY, Found, Options, Scanner, Skipped
 from holdfast.workspace.shelf import Shelf
 from holdfast.workspace.watch import Changes, Watcher
 from holdfast.workspace.whereabouts import Whereabouts

@@ -91,7 +91,12 @@ def is_reserved(name: bytes) -> bool:
 
 def tree_id(entries: Mapping[bytes, Entry]) -> bytes:
     """The id of a directory that holds these, given in the order of their names."""
-    return _id_of([[name, *entry[:5]] for name, entry in entries.items()])
+    return _id_of(_rows(entries))
+
+
+def _rows(entries: Mapping[bytes, Entry]) -> list[list[Any]]:
+    """What the id is made of: all but where the bytes lie."""
+    return [[name, *entry[:5]] for name, entry in entries.items()]
 
 
 def _id_of(rows: list[list[Any]]) -> bytes:
@@ -100,7 +105,7 @@ def _id_of(rows: list[list[Any]]) -> bytes:
 
 def pack_tree(entries: Mapping[bytes, Entry]) -> tuple[bytes, bytes]:
     """The id and the chunk of a directory."""
-    rows = [[name, *entry[:5]] for name, entry in entries.items()]
+    rows = _rows(entries)
     identity = _id_of(rows)
     links: dict[tuple[bytes, bool], int] = {}
     for row, entry in zip(rows, entries.values(), strict=True):

@@ -117,8 +117,8 @@ def put_writes(
 
 def get(desk: Desk, form: Form, place: Place, stage: Stage) -> Plan[CheckpointTuple | None]:
     """The checkpoint a place names, or the newest of its namespace."""
-    begins_with_files = desk.files is not None and stage.begins
-    if begins_with_files:
+    files = desk.files if stage.begins else None
+    if files is not None:
         check_waits(stage)
     record = yield from _load(desk, place)
     if record is None:
@@ -126,9 +126,9 @@ def get(desk: Desk, form: Form, place: Place, stage: Stage) -> Plan[CheckpointTu
     kept = revive(desk.engine, record, trusts=form.trusts)
     desk.engine.restored(record)
     noted = (yield from _noted(desk, form, [record.info]))[kept.checkpoint_id]
-    if desk.files is not None and begins_with_files:
+    if files is not None:
         is_new_way = _is_fork(place, record.info) and not noted
-        yield from desk.files.put_back(kept, record.info, is_new_way, bool(noted))
+        yield from files.put_back(kept, record.info, is_new_way, bool(noted))
     return tuple_of(form, kept, noted)
 
 

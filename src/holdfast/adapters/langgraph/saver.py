@@ -253,11 +253,9 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
         replaced is kept first.
         """
         found = self._sync._run(plans.named(self._desk, Place.of(config)))
-        return (
-            self._sync._run(self._restoring(found))
-            if to is None
-            else (self._sync.restore_workspace(found, to))
-        )
+        if to is None:
+            return self._sync._run(self._restoring(found))
+        return self._sync.restore_workspace(found, to)
 
     async def arestore_workspace(
         self, config: RunnableConfig, to: str | Path | None = None
