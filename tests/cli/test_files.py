@@ -68,6 +68,18 @@ def test_a_restore_of_one_path_leaves_the_others(site: Holdfast) -> None:
     assert files(site.directory) == {**SECOND, **FIRST}
 
 
+def test_options_may_stand_before_between_and_after_paths(site: Holdfast) -> None:
+    there = str(site.directory)
+    for words in (
+        ["--to", there, "first", "index.html", "new.css"],
+        ["first", "--to", there, "index.html", "new.css"],
+        ["first", "index.html", "--to", there, "new.css"],
+        ["first", "index.html", "new.css", "--to", there],
+    ):
+        shown = site.json("restore", *words, "--dry-run")
+        assert (shown["written"], shown["removed"]) == (["index.html"], ["new.css"])
+
+
 def test_a_restore_into_a_new_directory(site: Holdfast) -> None:
     other = site.directory.parent / f"{site.directory.name}-copy"
 

@@ -1,8 +1,10 @@
 """holdfast rollback, undo and fork: through the run, with its leases and effects."""
 
 import shutil
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -26,6 +28,25 @@ def state_of(holdfast: Holdfast, session: str) -> dict[str, object]:
         head = client.find(session_id=session, limit=1)[0]
         state: dict[str, object] = client.restore(head.checkpoint_id).execution_state
         return state
+
+
+def test_a_damaged_head_is_named_with_the_way_out(project: Holdfast) -> None:
+    path = project.directory / ".holdfast" / "holdfast.db"
+    with SyncClient.sqlite(path) as client:
+        head = client.find(session_id="fix-42", limit=1)[0]
+        target = next(
+            info for info in client.find(session_id="fix-42") if info.step_name == "start"
+        )
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("DELETE FROM chunks WHERE name = ?", (bytes.fromhex(head.content_id),))
+
+    refused = project("rollback", "start", "--session", "fix-42", "--yes")
+
+    assert refused.code == 6
+    way_out = f"holdfast fork {target.checkpoint_id[-8:]}"
+    assert f"`{way_out}`" in refused.err
+    assert head.checkpoint_id in refused.err
+    assert project.ok(*way_out.split()[1:])
 
 
 def test_a_session_goes_back_without_its_classes_and_keeps_them(project: Holdfast) -> None:

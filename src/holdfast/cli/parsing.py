@@ -36,7 +36,10 @@ class Parser(argparse.ArgumentParser):
     def parse_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: None = None
     ) -> argparse.Namespace:
-        options, unknown = self.parse_known_args(args, namespace)
+        # Else a list of words would have to be written in one go, before or after all options.
+        takes_a_list = any(action.nargs in ("*", "+") for action in self._get_positional_actions())
+        parse = self.parse_known_intermixed_args if takes_a_list else self.parse_known_args
+        options, unknown = parse(args, namespace)
         if unknown:
             known = [each for action in self._actions for each in action.option_strings]
             raise UsageError(

@@ -13,6 +13,7 @@ from holdfast.cli.parsing import Parser, add_checkpoint, add_session, count
 from holdfast.cli.terminal import Terminal
 from holdfast.cli.words import clean
 from holdfast.cli.working import SessionFiles, check_is_ours, opened
+from holdfast.errors import CheckpointIntegrityError
 
 if TYPE_CHECKING:
     from holdfast.client import SyncClient
@@ -80,8 +81,18 @@ def _go(
     """Show what would be done, ask, and do it."""
     check_is_ours(session, target)
     _import(options.modules)
-    with files_of(client, session, target, options.scope) as files:
-        return _with_files(client, session, target, files, options, terminal, is_undo)
+    try:
+        with files_of(client, session, target, options.scope) as files:
+            return _with_files(client, session, target, files, options, terminal, is_undo)
+    except CheckpointIntegrityError as error:
+        head = session.head.checkpoint_id
+        if error.checkpoint_id != head:
+            raise
+        raise CheckpointIntegrityError(
+            head,
+            f"{error.reason}; what the session did since cannot be told from it, and not undone: "
+            f"`holdfast fork {target.checkpoint_id[-8:]}` goes on from there in a new session",
+        ) from error
 
 
 def _with_files(
