@@ -1,21 +1,13 @@
-"""Hypothesis strategies for every type that Holdfast keeps, and ``same``: equality to the bit.
-
-``values()`` nests them at random. ``SAMPLES`` has one fixed value for each type, by its name.
-"""
+"""Hypothesis strategies for every type that Holdfast keeps; ``values()`` nests them at random."""
 
 import copy
-import copyreg
-import dataclasses
 import datetime as dt
 import enum
-import math
 import pathlib
 import types
-import uuid
 from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
 from dataclasses import dataclass, field
 from decimal import Decimal
-from fractions import Fraction
 from typing import Any, Generic, NamedTuple, TypeVar
 from zoneinfo import ZoneInfo
 
@@ -288,205 +280,6 @@ def with_note(value: Any, note: Any) -> Any:
     return value
 
 
-# Deep equality.
-
-
-def same(a: Any, b: Any) -> bool:
-    """Whether two values are equal in all that a checkpoint keeps: types, order, NaN, -0.0."""
-    if type(a) is not type(b):
-        return False
-    if a is b:
-        return True
-    compare = _compare.get(type(a)) or _by_base(type(a))
-    return bool(compare(a, b)) and same_attributes(a, b)
-
-
-def same_attributes(a: Any, b: Any) -> bool:
-    """Whether two objects hold the same in their slots and their ``__dict__``, in any order."""
-    mine, other = _attributes(a), _attributes(b)
-    return mine.keys() == other.keys() and all(same(mine[name], other[name]) for name in mine)
-
-
-def _attributes(obj: Any) -> dict[str, Any]:
-    if type(obj).__module__.partition(".")[0] == "pathlib":
-        return {}  # parts that it has worked out so far
-    names = [name for base in type(obj).__mro__ for name in _slot_names(base)]
-    held = {name: getattr(obj, name) for name in names if hasattr(obj, name)}
-    if type(obj).__module__.partition(".")[0] in ("pandas", "builtins"):
-        return held
-    return held | dict(getattr(obj, "__dict__", {}))
-
-
-def _slot_names(cls: type) -> list[str]:
-    slots = vars(cls).get("__slots__", ())
-    names = [slots] if isinstance(slots, str) else list(slots)
-    private = f"_{cls.__name__.lstrip('_')}"
-    return [
-        f"{private}{name}" if name.startswith("__") and not name.endswith("__") else name
-        for name in names
-        if name not in ("__dict__", "__weakref__")
-    ]
-
-
-def _same_float(a: float, b: float) -> bool:
-    if math.isnan(a) or math.isnan(b):
-        return math.isnan(a) and math.isnan(b)
-    return float(a) == float(b) and math.copysign(1, a) == math.copysign(1, b)
-
-
-def _same_complex(a: complex, b: complex) -> bool:
-    return _same_float(a.real, b.real) and _same_float(a.imag, b.imag)
-
-
-def _same_sequence(a: Any, b: Any) -> bool:
-    return len(a) == len(b) and all(map(same, a, b))
-
-
-def _same_set(a: Any, b: Any) -> bool:
-    left = list(b)
-    for part in a:
-        at = next((i for i, other in enumerate(left) if same(part, other)), None)
-        if at is None:
-            return False
-        del left[at]
-    return not left
-
-
-def _same_dict(a: Any, b: Any) -> bool:
-    return _same_sequence(list(a.items()), list(b.items())) and same(
-        getattr(a, "default_factory", None), getattr(b, "default_factory", None)
-    )
-
-
-def _same_datetime(a: Any, b: Any) -> bool:
-    naive = a.replace(tzinfo=None) == b.replace(tzinfo=None) and a.fold == b.fold
-    return bool(naive) and same(a.tzinfo, b.tzinfo)
-
-
-def _same_array(a: Any, b: Any) -> bool:
-    if a.dtype != b.dtype or a.shape != b.shape or repr(a.dtype) != repr(b.dtype):
-        return False
-    if a.dtype == object:
-        return _same_sequence(a.ravel().tolist(), b.ravel().tolist())
-    by_columns = [x.flags.f_contiguous and not x.flags.c_contiguous for x in (a, b)]
-    if a.dtype.names is not None:  # what lies between the fields is chance
-        return by_columns[0] == by_columns[1] and repr(a.tolist()) == repr(b.tolist())
-    return by_columns[0] == by_columns[1] and a.tobytes() == b.tobytes()
-
-
-def _shown(error: BaseException) -> str:
-    plain = all(type(part) in (str, int) for part in error.args)
-    return str(error) if plain else ""  # of others, addresses and the order of sets would show
-
-
-def _same_exception(a: BaseException, b: BaseException) -> bool:
-    fields = [*("errno", "strerror", "filename", "filename2", "name", "path", "value", "code")]
-    fields += [*("object", "start", "end", "reason", "encoding", "exceptions", "message")]
-    return (
-        same(a.args, b.args)
-        and _shown(a) == _shown(b)
-        and a.__suppress_context__ == b.__suppress_context__
-        and all(same(getattr(a, name, None), getattr(b, name, None)) for name in fields)
-    )
-
-
-def _same_table(a: Any, b: Any) -> bool:
-    name = type(a).__name__.lower()
-    check = {
-        "series": pd.testing.assert_series_equal,
-        "dataframe": pd.testing.assert_frame_equal,
-    }.get(name, pd.testing.assert_index_equal)
-    try:
-        check(a, b, check_exact=True)
-    except AssertionError:
-        return False
-    return same(getattr(a, "attrs", {}), getattr(b, "attrs", {})) and same(
-        getattr(a, "freqstr", None), getattr(b, "freqstr", None)
-    )
-
-
-def _same_scalar(a: Any, b: Any) -> bool:
-    if a.dtype.kind in "fc" and a.dtype.itemsize > 16 // (1 if a.dtype.kind == "c" else 2):
-        return a.dtype == b.dtype and (a == b or (a != a and b != b))  # the rest is padding
-    return bool(a.dtype == b.dtype and a.tobytes() == b.tobytes())
-
-
-def _same_stamp(a: Any, b: Any) -> bool:
-    return (a is pd.NaT and b is pd.NaT) or (
-        a == b
-        and a.unit == b.unit
-        and repr(a) == repr(b)
-        and getattr(a, "fold", 0) == getattr(b, "fold", 0)
-    )
-
-
-def _equal(a: Any, b: Any) -> bool:
-    return bool(a == b)
-
-
-def _always(a: Any, b: Any) -> bool:
-    return True
-
-
-def _by_base(cls: type) -> Any:
-    for base, compare in _by_bases:
-        if issubclass(cls, base):
-            return compare
-    return _always  # nothing but attributes
-
-
-_compare: dict[type, Any] = {
-    Counter: _same_dict,
-    pd.DataFrame: _same_table,
-    pd.Series: _same_table,
-    pd.Timestamp: _same_stamp,
-    pd.Timedelta: _same_stamp,
-    pd.Period: _equal,
-    pd.Interval: _equal,
-    ZoneInfo: lambda a, b: a.key == b.key,
-    dt.timezone: lambda a, b: repr(a) == repr(b),
-    Record: _always,
-}
-_by_bases: list[tuple[Any, Any]] = [
-    (enum.Enum, lambda a, b: a is b),
-    (np.ndarray, _same_array),
-    (np.longdouble, lambda a, b: repr(a) == repr(b)),  # its padding is chance
-    (np.generic, _same_scalar),
-    (pd.Index, _same_table),
-    (BaseException, _same_exception),
-    (float, _same_float),
-    (complex, _same_complex),
-    (Decimal, lambda a, b: a.as_tuple() == b.as_tuple()),
-    (deque, lambda a, b: a.maxlen == b.maxlen and _same_sequence(a, b)),
-    ((list, tuple), _same_sequence),
-    ((set, frozenset), _same_set),
-    ((dict, types.MappingProxyType), _same_dict),
-    ((dt.datetime, dt.time), _same_datetime),
-    (
-        (bool, int, str, bytes, bytearray, dt.date, dt.timedelta, uuid.UUID, Fraction),
-        _equal,
-    ),
-    (slice, lambda a, b: same((a.start, a.stop, a.step), (b.start, b.stop, b.step))),
-    ((range, pathlib.PurePath), lambda a, b: repr(a) == repr(b)),
-    (types.SimpleNamespace, lambda a, b: _same_dict(vars(a), vars(b))),
-    (
-        msgspec.Struct,
-        lambda a, b: all(same(getattr(a, n), getattr(b, n)) for n in a.__struct_fields__),
-    ),
-    (pydantic.v1.BaseModel, lambda a, b: a.__fields_set__ == b.__fields_set__),
-]
-
-
-def isolated(value: Any) -> Any:
-    """A copy to compare with later, where something must not change its argument."""
-    proxy = types.MappingProxyType
-    copyreg.pickle(proxy, lambda value: (proxy, (dict(value),)))
-    try:
-        return copy.deepcopy(value)
-    finally:
-        del copyreg.dispatch_table[proxy]
-
-
 # Scalars.
 
 ZONES = [ZoneInfo("Europe/Berlin"), ZoneInfo("America/New_York"), ZoneInfo("Australia/Lord_Howe")]
@@ -620,7 +413,7 @@ def arrays() -> st.SearchStrategy[Any]:
     kinds = st.sampled_from([np.dtype(name) for name in DTYPES] + [RECORDS, ALIGNED])
     orders = st.sampled_from([np.ascontiguousarray, np.asfortranarray, lambda a: a[::-1]])
     plain = st.tuples(kinds, shapes, st.integers(0, 2**32)).map(_filled_array)
-    objects = st.lists(texts() | st.none() | st.integers(), max_size=4).map(_object_array)
+    objects = st.lists(texts() | st.none() | st.integers(), max_size=4).map(object_array)
     return st.one_of(
         plain,
         objects,
@@ -642,7 +435,7 @@ def _filled_array(given: tuple[Any, tuple[int, ...], int]) -> Any:
     return array
 
 
-def _object_array(parts: list[Any]) -> Any:
+def object_array(parts: list[Any]) -> Any:
     array = np.empty(len(parts), dtype=object)
     array[:] = parts
     return array
@@ -729,7 +522,7 @@ def _containers(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
         several.map(Items),
         several.map(Tuple),
         several.map(Queue),
-        several.map(_object_array),
+        several.map(object_array),
         st.sets(keys(), max_size=4),
         st.frozensets(keys(), max_size=4),
         st.sets(keys(), max_size=4).map(Unique),
@@ -753,11 +546,11 @@ def _containers(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
             for cls in (Plain, Frozen, Slotted, FrozenSlotted, Defined, FrozenAttrs)
         ),
         *(st.builds(cls, inner, inner) for cls in (Record, FrozenRecord, Point, Pair)),
-        st.builds(_derived, inner, inner),
+        st.builds(derived, inner, inner),
         st.builds(lambda a, b: SlotThing(a=a).hide(b), inner, inner),
         st.builds(lambda a, b: SlotAndDict(b=a, c=b), inner, inner),
         st.builds(_model, inner, inner, identifiers),
-        st.builds(_model_v1, inner, inner),
+        st.builds(model_v1, inner, inner),
         st.builds(lambda a: FrozenModel.model_construct(a=a), inner),
         st.builds(lambda a, b: Oops(a, detail=b), st.integers() | st.text(max_size=3), inner),
         several.map(lambda parts: ValueError(*parts)),
@@ -765,7 +558,7 @@ def _containers(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     )
 
 
-def _derived(a: Any, total: Any) -> Derived:
+def derived(a: Any, total: Any) -> Derived:
     made = Derived(a)
     made.total = total
     return made
@@ -777,7 +570,7 @@ def _model(a: Any, secret: Any, extra: dict[str, Any]) -> Model:
     return made
 
 
-def _model_v1(a: Any, secret: Any) -> ModelV1:
+def model_v1(a: Any, secret: Any) -> ModelV1:
     made = ModelV1.construct({"a"}, a=a, b=2)
     made._secret = secret
     return made
@@ -796,236 +589,3 @@ def json_values(max_leaves: int = 12) -> st.SearchStrategy[Any]:
 
 def _json_containers(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     return st.lists(inner, max_size=5) | st.dictionaries(st.text(max_size=8), inner, max_size=5)
-
-
-def _unset_slot() -> SlotThing:
-    return SlotThing(b=1)
-
-
-def _decode_error() -> UnicodeDecodeError:
-    return UnicodeDecodeError("utf-8", b"a\xff", 1, 2, "invalid start byte")
-
-
-def _noted_error() -> ValueError:
-    error = ValueError("x")
-    error.add_note("while testing")
-    return error
-
-
-def _reordered() -> Ordered:
-    made = Ordered(a=1, b=2, c=3)
-    made.move_to_end("a")
-    return made
-
-
-def _secret_model() -> Model:
-    model = Model(a=[1], **{"more": {"x": 1}})
-    model._secret = {"k": (1,)}
-    return model
-
-
-def _open_record() -> OpenRecord:
-    record = OpenRecord(1)
-    record.__dict__["extra"] = [1]
-    return record
-
-
-SAMPLES: dict[str, Any] = {
-    "None": None,
-    "bool": True,
-    "int": 7,
-    "int of any size": -(10**400),
-    "float nan": math.nan,
-    "float -inf": -math.inf,
-    "float -0.0": -0.0,
-    "str": "é\U0001f600\x00",
-    "str with a lone surrogate": "a\ud800b",
-    "dict with a lone surrogate key": {"\udc80": 1},
-    "bytes": b"\x00\xff",
-    "bytearray": bytearray(b"\x00\xff"),
-    "list": [1, [2, []]],
-    "tuple": (1, (2, ())),
-    "set": {1, "a", (1, 2), frozenset({3})},
-    "frozenset": frozenset({None, 2.5}),
-    "deque": deque([1, 2], maxlen=3),
-    "dict in its order": {"b": 1, "a": 2},
-    "dict with any keys": {1: "a", (1, 2): "b", None: "c", 2.5: "d", b"x": "e", Color.RED: "f"},
-    "dict with keys that look alike": {1: "int", "1": "str", b"1": "bytes"},
-    "dict with keys of a str subclass": {Text("a"): 1, Word.YES: 2},
-    "OrderedDict": OrderedDict(b=1, a=2),
-    "defaultdict": defaultdict(list, {"a": [1]}),
-    "defaultdict without a factory": defaultdict(None, a=1),
-    "Counter": Counter("aab"),
-    "mappingproxy": types.MappingProxyType({"a": 1}),
-    "SimpleNamespace": types.SimpleNamespace(a=1, b=[2]),
-    "range": range(1, 10**30, 7),
-    "slice": slice(1, None, (2,)),
-    "complex": complex(-0.0, math.nan),
-    "Decimal": Decimal("1.50"),
-    "Decimal NaN": Decimal("-NaN12"),
-    "Decimal sNaN": Decimal("sNaN"),
-    "Decimal Infinity": Decimal("-Infinity"),
-    "Fraction": Fraction(-3, 10**40),
-    "datetime": dt.datetime(2024, 2, 29, 1, 2, 3, 4),
-    "datetime in UTC": dt.datetime(2024, 2, 29, tzinfo=dt.UTC),
-    "datetime in a zone, fold=1": dt.datetime(2024, 10, 27, 2, 30, tzinfo=ZONES[0], fold=1),
-    "date": dt.date(1, 1, 1),
-    "time in a zone": dt.time(23, 59, tzinfo=dt.timezone(dt.timedelta(hours=-3.5), "X"), fold=1),
-    "timedelta": dt.timedelta(-1, 5, 7),
-    "timezone": dt.timezone(dt.timedelta(minutes=90)),
-    "timezone of offset 0 with a name": dt.timezone(dt.timedelta(0), "GMT"),
-    "ZoneInfo": ZONES[1],
-    "UUID": uuid.UUID(int=5),
-    "Path": pathlib.Path("a/b.txt"),
-    "Path with a lone surrogate": pathlib.Path("a\udcff"),
-    "PureWindowsPath": pathlib.PureWindowsPath("C:\\x"),
-    "Ellipsis": Ellipsis,
-    "NotImplemented": NotImplemented,
-    "class": [int, Plain, Color],
-    "Enum": Color.GREEN,
-    "IntEnum": Level.HIGH,
-    "StrEnum": Word.YES,
-    "Flag": Access.READ,
-    "Flag of several": Access.READ | Access.RUN,
-    "Flag of none": Access(0),
-    "IntFlag with unknown bits": Bits(9),
-    "NamedTuple": Point([1], {"a": 2}),
-    "namedtuple": Pair(1, 2),
-    "dataclass": Plain([1], Plain(2)),
-    "frozen dataclass": Frozen((1,)),
-    "dataclass with slots": Slotted({"a": 1}),
-    "frozen dataclass with slots": FrozenSlotted(1, 2),
-    "dataclass with a field of init=False": _derived(1, "changed later"),
-    "attrs": Defined([1]),
-    "frozen attrs": FrozenAttrs((1,)),
-    "pydantic v2 with extra, private and set fields": _secret_model(),
-    "frozen pydantic v2": FrozenModel(),
-    "generic pydantic v2": Box[int](content=1),
-    "pydantic v2 root model": Root([1, 2]),
-    "pydantic dataclass": ValidatedData(3),
-    "pydantic v1": _model_v1([1], {"k": 2}),
-    "msgspec.Struct": Record([1], {"a": 2}),
-    "frozen msgspec.Struct": FrozenRecord((1,)),
-    "msgspec.Struct with a __dict__": _open_record(),
-    "exception": ValueError("bad", 7),
-    "exception with its own constructor": Oops(7, detail=[1]),
-    "exception with notes": _noted_error(),
-    "KeyError": KeyError("k"),
-    "OSError": OSError(2, "No such file"),
-    "OSError of a file": FileNotFoundError(2, "No such file", "a.txt"),
-    "OSError of two files": OSError(18, "Cross-device", "a", None, "b"),
-    "ImportError": ImportError("no", name="m", path="p"),
-    "StopIteration": StopIteration(5),
-    "SystemExit": SystemExit(3),
-    "UnicodeDecodeError": _decode_error(),
-    "ExceptionGroup": ExceptionGroup("many", [ValueError(1), ExceptionGroup("x", [KeyError(2)])]),
-    "plain object": Thing(a=1, b=[2]),
-    "plain object without attributes": Thing(),
-    "object with slots": SlotThing(a=1, b=2).hide([3]),
-    "object with an empty slot": _unset_slot(),
-    "object with slots and a __dict__": SlotAndDict(a=1, c=2),
-    "str subclass": with_note(Text("a"), [1]),
-    "int subclass": Whole(2**70),
-    "float subclass": Real(-0.0),
-    "complex subclass": Complex(1, -0.0),
-    "bytes subclass": Blob(b"x"),
-    "bytearray subclass": Buffer(b"x"),
-    "list subclass": with_note(Items([1, 2]), "n"),
-    "dict subclass": with_note(Mapping({1: 2, "a": [3]}), "n"),
-    "tuple subclass": Tuple((1, 2)),
-    "set subclass": Unique({1, "a"}),
-    "frozenset subclass": FrozenUnique({1, "a"}),
-    "deque subclass": Queue([1, 2], maxlen=2),
-    "OrderedDict subclass": _reordered(),
-    "defaultdict subclass": Grouped(list, a=[1]),
-    "Counter subclass": Tally("aab"),
-    "datetime subclass": Moment(2024, 1, 1, tzinfo=dt.UTC),
-    "date subclass": Day(2024, 1, 1),
-    "timedelta subclass": Span(1, 2, 3),
-    "Decimal subclass": Money("1.10"),
-    "HumanMessage": HumanMessage(content="hi", id="1", additional_kwargs={"a": [1]}),
-    "AIMessage": AIMessage(
-        content=[{"type": "text", "text": "x"}],
-        tool_calls=[{"name": "f", "args": {"a": 1}, "id": "1", "type": "tool_call"}],
-        usage_metadata={"input_tokens": 1, "output_tokens": 2, "total_tokens": 3},
-    ),
-    "ToolMessage": ToolMessage(content="x", tool_call_id="1", artifact=(1, 2), status="error"),
-    "pandas.Timestamp": pd.Timestamp("2024-01-01 00:00:00.000000001"),
-    "pandas.Timestamp in a zone": pd.Timestamp("2020-10-25 01:30", tz="UTC").tz_convert(
-        "Europe/Berlin"
-    ),
-    "pandas.Timestamp out of nanoseconds": pd.Timestamp("5000-01-01").as_unit("s"),
-    "pandas.Timedelta": pd.Timedelta(5, "ms"),
-    "pandas.NaT": pd.NaT,
-    "pandas.NA": pd.NA,
-    "pandas.Period": pd.Period("2020-03", "M"),
-    "pandas.Interval": pd.Interval(0.5, 1, closed="left"),
-    "Series": pd.Series([1.5, math.nan], index=["x", "y"], name="n"),
-    "Series of str": pd.Series(["a", None]),
-    "Series of objects": pd.Series(["a", "b"], dtype=object),
-    "Series of strings with NA": pd.Series(["a", pd.NA], dtype="string"),
-    "Series of nullable integers": pd.Series([1, None], dtype="Int64"),
-    "Series of ordered categories": pd.Series(
-        pd.Categorical(["a", None], categories=["b", "a"], ordered=True)
-    ),
-    "Series of moments in a zone": pd.Series(pd.date_range("2020", periods=3, tz="Europe/Berlin")),
-    "Series of periods": pd.Series(pd.period_range("2020", periods=3, freq="M")),
-    "Series of intervals": pd.Series(pd.interval_range(0, 3)),
-    "Series by several levels": pd.Series(
-        [1, 2],
-        index=pd.MultiIndex.from_arrays(
-            [pd.Categorical(["a", "b"]), np.array([1, 2], "int8")], names=["c", "n"]
-        ),
-    ),
-    "DataFrame": pd.DataFrame({"a": [1, 2], "b": ["x", None], "c": [True, False]}, index=[5, 7]),
-    "DataFrame without rows": pd.DataFrame(columns=["a", "b"]),
-    "DataFrame with equal column names": pd.DataFrame([[1, "x"]], columns=["a", "a"]),
-    "DatetimeIndex": pd.date_range("2020", periods=4, freq="D"),
-    "RangeIndex": pd.RangeIndex(0, 10, 2, name="r"),
-    "Index of objects": pd.Index(["a"], dtype=object),
-}
-
-SAMPLES |= {
-    f"numpy array, {name}": array
-    for name, array in {
-        **{dtype: np.ones((2, 3), dtype) for dtype in DTYPES},
-        "no elements": np.empty((0, 3)),
-        "no dimensions": np.array(5),
-        "Fortran order": np.asfortranarray(np.arange(6).reshape(2, 3)),
-        "every second element": np.arange(10)[::2],
-        "broadcast": np.broadcast_to(np.arange(3), (2, 3)),
-        "structured": np.ones(2, RECORDS),
-        "aligned": np.ones(2, ALIGNED),
-        "with titles": np.zeros(2, [(("title", "a"), "i4")]),
-        "fields out of order": np.zeros(
-            1, np.dtype({"names": ["a", "b"], "formats": ["i4", "i4"], "offsets": [4, 0]})
-        ),
-        "objects": _object_array([1, "a", [2], np.arange(3), Plain(1)]),
-        "object of no dimension": np.array({"a": 1}, dtype=object),
-    }.items()
-}
-SAMPLES |= {
-    f"numpy scalar, {type(scalar).__name__} {scalar!r}": scalar
-    for scalar in (
-        np.float64(-0.0),
-        np.float32("nan"),
-        np.int8(-3),
-        np.uint64(2**64 - 1),
-        np.bool_(True),
-        np.str_("é"),
-        np.str_(""),
-        np.bytes_(b"a\x00"),
-        np.datetime64("2020-01-01"),
-        np.timedelta64(5, "D"),
-        np.datetime64("NaT", "D"),
-        np.complex64(1j),
-        np.void(b"abc"),
-        np.longdouble(1),
-        np.ones(1, RECORDS)[0],
-    )
-}
-
-
-def replaced(value: Any, **changes: Any) -> Any:
-    """A dataclass with other fields."""
-    return dataclasses.replace(value, **changes)

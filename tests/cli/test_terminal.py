@@ -174,6 +174,8 @@ import signal, sys
 from holdfast import StoreError
 from holdfast.cli import main, watch
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored behind a shell's &
+
 def questions(self):
     exec({strike!r}, globals())
     return []
@@ -189,6 +191,8 @@ def test_errors_in_hooks_are_still_printed_and_main_leaves_no_handler(project: H
     done = project.within("""
 import signal
 from holdfast.cli import main, watch
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 class Hook:
     def __del__(self):

@@ -1,7 +1,7 @@
 """Threads as LangGraph's own savers keep them, and what has to be the same after a move."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.checkpoint.serde.base import SerializerProtocol
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import StateGraph
 
@@ -153,3 +154,51 @@ def sqlite_saver(path: Path, serde: SerializerProtocol | None = None) -> Iterato
     """LangGraph's own saver on a file."""
     with closing(sqlite3.connect(path, check_same_thread=False)) as connection:
         yield SqliteSaver(connection, serde=serde)
+
+
+def write_chat(path: Path, turns: int = 1, thread_id: str = "chat") -> None:
+    """A conversation of so many turns; each is three checkpoints and one write or more."""
+    with sqlite_saver(path) as saver:
+        graph = chat().compile(checkpointer=saver)
+        for number in range(turns):
+            graph.invoke({"messages": [("user", f"question {number}")]}, thread(thread_id))
+
+
+def counts(path: Path) -> tuple[int, int]:
+    """The checkpoints and writes of another saver's file."""
+    with closing(sqlite3.connect(path)) as db:
+        (checkpoints,) = db.execute("SELECT count(*) FROM checkpoints").fetchone()
+        (writes,) = db.execute(
+            "SELECT count(*) FROM writes JOIN checkpoints "
+            "USING (thread_id, checkpoint_ns, checkpoint_id)"
+        ).fetchone()
+    return checkpoints, writes
+
+
+def assert_goes_on(
+    threads: Threads, ours: BaseCheckpointSaver[str], theirs: BaseCheckpointSaver[str]
+) -> None:
+    """All goes on as it would have, and nothing that was done is done again."""
+    assert threads.work.done == ["a", "b", "c"]
+    threads.work.failing = None
+
+    for name, given in threads.next_inputs():
+        answered = threads.run(ours, name, given)
+        if name == "fan-out":
+            assert threads.work.done == ["a", "b", "c", "d"]
+        assert answered == threads.run(theirs, name, given)
+
+
+class Interfering(JsonPlusSerializer):
+    """A serializer that does something else when it has read a few values."""
+
+    def __init__(self, interfere: Callable[[], None]) -> None:
+        super().__init__()
+        self._left = 5
+        self._interfere = interfere
+
+    def loads_typed(self, data: tuple[str, bytes]) -> Any:
+        self._left -= 1
+        if self._left == 0:
+            self._interfere()
+        return super().loads_typed(data)

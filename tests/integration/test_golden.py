@@ -9,7 +9,7 @@ import pytest
 from holdfast import SyncClient
 from holdfast.verbs import notes
 from tests.golden.make import HERE, LOG, build_notes, noted, states
-from tests.strategies import same
+from tests.sameness import same
 
 RELEASES = sorted(path.name for path in HERE.iterdir() if (path / "store.db").exists())
 WITHOUT_NOTES = ("0.1.0",)

@@ -88,7 +88,7 @@ PLACES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "object": (lambda x: s.Thing(a=s.Thing(b=x)), "$.a.b"),
     "slot": (lambda x: s.SlotThing(a=x), "$.a"),
     "private slot": (lambda x: s.SlotThing().hide(x), "$._SlotThing__private"),
-    "array of objects": (lambda x: s._object_array([1, x]), "$[1]"),
+    "array of objects": (lambda x: s.object_array([1, x]), "$[1]"),
     "beside what has to be rewritten": (lambda x: ["\ud800", 10**30, {1: x}], "$[2][1]"),
 }
 

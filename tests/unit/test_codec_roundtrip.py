@@ -18,13 +18,15 @@ from holdfast.core.chunks import encode
 from holdfast.core.codec import pack, unpack
 from holdfast.core.tree import decode
 from tests import strategies as s
+from tests.sameness import isolated, same
+from tests.samples import SAMPLES
 
 ROOT = Path(__file__).parents[2]
 
 
 @given(s.values())
 def test_any_value_comes_back_the_same(value: Any) -> None:
-    assert s.same(value, unpack(pack(value)))
+    assert same(value, unpack(pack(value)))
 
 
 @given(s.values())
@@ -38,50 +40,50 @@ def test_what_came_back_packs_to_the_same_bytes(value: Any) -> None:
 def test_any_value_comes_back_the_same_from_chunks(value: Any) -> None:
     encoded = encode(value)
 
-    assert s.same(value, decode(encoded.root, encoded.chunks))
+    assert same(value, decode(encoded.root, encoded.chunks))
 
 
 @given(s.values(max_leaves=6))
 def test_packing_leaves_its_argument_alone(value: Any) -> None:
-    before = s.isolated(value)
+    before = isolated(value)
 
     pack(value)
 
-    assert s.same(value, before)
+    assert same(value, before)
 
 
-@pytest.mark.parametrize("name", s.SAMPLES)
+@pytest.mark.parametrize("name", SAMPLES)
 def test_each_type_comes_back_the_same_and_packs_the_same(name: str) -> None:
-    value = s.SAMPLES[name]
+    value = SAMPLES[name]
     packed = pack(value)
 
     revived = unpack(packed)
 
-    assert s.same(value, revived)
+    assert same(value, revived)
     assert pack(revived) == packed
 
 
-@pytest.mark.parametrize("name", s.SAMPLES)
+@pytest.mark.parametrize("name", SAMPLES)
 def test_each_type_comes_back_the_same_from_beside_a_value_that_is_rewritten(name: str) -> None:
     # A lone surrogate sends the whole value down the slow road, which has to give the same bytes.
-    value = s.SAMPLES[name]
+    value = SAMPLES[name]
 
     packed = pack(["\ud800", value])
 
-    assert s.same(value, unpack(packed)[1])
+    assert same(value, unpack(packed)[1])
     assert packed.endswith(pack(value))
 
 
-@pytest.mark.parametrize("name", s.SAMPLES)
+@pytest.mark.parametrize("name", SAMPLES)
 def test_each_type_may_be_an_element_of_a_tuple_in_an_object(name: str) -> None:
-    value = s.Plain((s.SAMPLES[name],))
+    value = s.Plain((SAMPLES[name],))
 
-    assert s.same(value, unpack(pack(value)))
+    assert same(value, unpack(pack(value)))
 
 
 def test_no_bytes_hang_on_the_hash_seed() -> None:
     script = (
-        "from tests.strategies import SAMPLES\n"
+        "from tests.samples import SAMPLES\n"
         "from holdfast.core.codec import pack\n"
         "print({name: pack(value).hex() for name, value in SAMPLES.items()})"
     )
@@ -164,8 +166,8 @@ def test_shared_objects_come_back_as_equal_copies() -> None:
     shared = s.Plain([1])
     first, second = unpack(pack([shared, {"again": shared}]))
 
-    assert s.same(first, shared)
-    assert s.same(second["again"], shared)
+    assert same(first, shared)
+    assert same(second["again"], shared)
     assert first is not second["again"]
 
 
@@ -183,11 +185,11 @@ def test_the_value_that_comes_back_shares_nothing_with_the_original() -> None:
     revived["b"].a.append(3)
     revived["c"][0] = 9
 
-    assert s.same(value, {"a": [1], "b": s.Plain([2]), "c": np.array([1])})
+    assert same(value, {"a": [1], "b": s.Plain([2]), "c": np.array([1])})
 
 
 def test_a_defaultdict_still_makes_missing_values() -> None:
-    revived = unpack(pack(s.SAMPLES["defaultdict"]))
+    revived = unpack(pack(SAMPLES["defaultdict"]))
 
     revived["new"].append(1)
 
@@ -248,26 +250,26 @@ def test_a_named_tuple_keeps_the_attributes_its_subclass_allows() -> None:
     value = Loose(1, 2)
     value.note = "x"  # type: ignore[attr-defined]
 
-    assert s.same(value, unpack(pack(value)))
+    assert same(value, unpack(pack(value)))
 
 
 def test_a_class_made_inside_a_function_comes_back_in_the_same_process() -> None:
     class Local(NamedTuple):
         a: int
 
-    assert s.same(Local(1), unpack(pack(Local(1))))
+    assert same(Local(1), unpack(pack(Local(1))))
 
 
 def test_a_class_that_has_another_name_in_its_module_comes_back_in_the_same_process() -> None:
     made = pydantic.create_model("NotInThisModule", a=(int, 1))
 
-    assert s.same(made(), unpack(pack(made())))
+    assert same(made(), unpack(pack(made())))
 
 
 def test_a_generic_model_parametrised_inside_a_function_comes_back() -> None:
     value = s.Box[s.Outer.Inner](content=s.Outer.Inner(a=1))
 
-    assert s.same(value, unpack(pack(value)))
+    assert same(value, unpack(pack(value)))
 
 
 def test_kinds_of_numpy_and_pandas_go_before_those_of_the_types_they_extend() -> None:

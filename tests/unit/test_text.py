@@ -29,7 +29,8 @@ from holdfast.core.text import (
 )
 from holdfast.core.tree import decode
 from holdfast.errors import CheckpointIntegrityError, SerializationError, UnknownTypeError
-from tests.strategies import SAMPLES, Color, Plain, values
+from tests.samples import SAMPLES
+from tests.strategies import Color, Plain, values
 
 
 class Celsius:

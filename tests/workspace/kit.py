@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from holdfast.testing import crash_points
+from holdfast.workspace import Workspace
 from holdfast.workspace.entries import TEMPORARY
 
 Picture = dict[bytes, tuple]
@@ -109,3 +110,18 @@ def at(point: str, action: Callable[[int], object]) -> Iterator[list[int]]:
 
     with crash_points.listening(on_reached):
         yield passed
+
+
+def back(workspace: Workspace, root: Path) -> None:
+    """Snapshot, wipe, restore: everything is there again."""
+    before = picture(root)
+    snapshot = workspace.snapshot()
+    for path in root.iterdir():
+        shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+    workspace.restore(snapshot)
+    assert picture(root) == before
+
+
+def paths(workspace: Workspace) -> list[str]:
+    """What a snapshot holds now."""
+    return [entry.path for entry in workspace.ls(workspace.snapshot())]
