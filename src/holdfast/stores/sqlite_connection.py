@@ -83,7 +83,7 @@ class Connections:
         self._make_links()
         with self.errors():
             self._make_directory()
-            self._open_writer()
+            self.writer()
         forks.watch(self)
 
     def _make_links(self) -> None:
@@ -97,7 +97,8 @@ class Connections:
         """Whoever writes holds it."""
         return self._writer.lock
 
-    def _open_writer(self) -> sqlite3.Connection:
+    def writer(self) -> sqlite3.Connection:
+        """The connection that writes, for whoever holds ``write_lock``; opened if need be."""
         return self._writer.opened(self._connect_writer)
 
     def _connect_writer(self) -> sqlite3.Connection:
@@ -225,7 +226,7 @@ class Connections:
         """Do work that writes: all or nothing. The caller holds ``write_lock``."""
         self.check()
         with self.errors():
-            return self._use(self._writer, self._open_writer(), _CHANGE, work)
+            return self._use(self._writer, self.writer(), _CHANGE, work)
 
     def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Do work that reads, from one unchanging view of the file."""
@@ -235,7 +236,7 @@ class Connections:
                 # Nobody writes: no connection of its own is needed just to read.
                 with self.write_lock:
                     self.check()
-                    return self._use(self._writer, self._open_writer(), _VIEW, work)
+                    return self._use(self._writer, self.writer(), _VIEW, work)
             with self._gate:
                 link = self._idle.pop() if self._idle else _Link()
                 self._readers.add(link)
@@ -284,7 +285,7 @@ class Connections:
         """The same but for what this object wrote itself; the caller holds ``write_lock``."""
         self.check()
         with self.errors():
-            return self._version(self._writer, self._open_writer())
+            return self._version(self._writer, self.writer())
 
     def _version(self, link: _Link, db: sqlite3.Connection) -> tuple[int, int]:
         (version,) = db.execute("PRAGMA data_version").fetchone()
