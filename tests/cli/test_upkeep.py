@@ -45,6 +45,16 @@ def test_gc_frees_what_prune_has_left(project: Holdfast) -> None:
     assert project.ok("verify").endswith("all whole\n")
 
 
+def test_no_store_is_made_for_what_is_no_bundle(holdfast: Holdfast) -> None:
+    bundle = holdfast.directory / "torn.holdfast"
+    bundle.write_bytes(b'{"format": "holdfast-bundle", "version": 1}\ntorn')
+
+    refused = holdfast("import", "torn.holdfast")
+
+    assert refused.code == 6
+    assert list(holdfast.directory.iterdir()) == [bundle]
+
+
 def test_a_bundle_goes_to_another_store(project: Holdfast, tmp_path: Path) -> None:
     written = project.json("export", "two.holdfast", "--session", "bolder")
     brought = project.json("import", "two.holdfast", "--store", "sqlite:///other.db")

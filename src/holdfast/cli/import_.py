@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.cli.exits import OK, CommandError, NotFound, UsageError
-from holdfast.cli.opening import open_client
+from holdfast.cli.opening import open_client, place_of
 from holdfast.cli.parsing import Parser
 from holdfast.cli.terminal import Terminal
 from holdfast.cli.words import many
@@ -59,6 +59,11 @@ def run(options: Namespace, terminal: Terminal) -> int:
 def _bundle(file: Path, options: Namespace, terminal: Terminal) -> int:
     if not file.exists():
         raise NotFound(f"there is no file {file}")
+    store = place_of(options, create=True).path
+    if store is not None and not store.exists():  # then none is made for a file that is no bundle
+        from holdfast.verbs.bundle_file import Reader
+
+        Reader(file).close()
     with open_client(options, create=True) as client:
         done = client.import_(file, progress=terminal.progress("importing"))
         name = client.store.name
