@@ -5,14 +5,18 @@ That is as a function of Python begins, and after a call of one that is written 
 
 import sys
 from collections.abc import Callable, Iterator
+from itertools import count
 from types import FrameType
 from typing import Any
 
 Moments = Callable[[FrameType, str], bool]
 
 
-def interrupted(work: Callable[[], Any], moments: Moments, at: int) -> None:
-    """Do the work, interrupted at one of the moments, counted from 0."""
+def interrupted(work: Callable[[], Any], moments: Moments, at: int) -> bool:
+    """Do the work, interrupted at one of the moments, counted from 0; whether that came.
+
+    It returns where Python lost the exception, as in the end of a generator that is given up.
+    """
     left = at
 
     def profile(frame: FrameType, event: str, _: object) -> None:
@@ -28,6 +32,7 @@ def interrupted(work: Callable[[], Any], moments: Moments, at: int) -> None:
         work()
     finally:  # not by a context manager, of which each end would be a moment, too
         sys.setprofile(before)
+    return left < 0
 
 
 def anywhere(_: FrameType, event: str) -> bool:
@@ -46,11 +51,11 @@ def interruptions(begin: Callable[[], Callable[[], Any]]) -> Iterator[BaseExcept
     What each raised is given out, and kept, as debuggers and notebooks keep it.
     """
     kept: list[BaseException] = []
-    while True:
+    for at in count():
         work = begin()
         try:
-            interrupted(work, anywhere, len(kept))
-            return
+            if not interrupted(work, anywhere, at):
+                return
         except BaseException as raised:
             kept.append(raised)
             yield raised

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 from langgraph.checkpoint.postgres import PostgresSaver
+from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 
 from holdfast import SyncClient
+from tests.integration.moving_kit import KEY
 from tests.servers import PostgresServer
 
 
@@ -41,3 +43,8 @@ def theirs(dsn: str) -> Iterator[PostgresSaver]:
     with PostgresSaver.from_conn_string(dsn) as saver:
         saver.setup()
         yield saver
+
+
+@pytest.fixture
+def encrypted() -> EncryptedSerializer:
+    return EncryptedSerializer.from_pycryptodome_aes(key=KEY)

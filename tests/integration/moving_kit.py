@@ -26,6 +26,9 @@ from tests.graphs import (
     thread,
 )
 
+KEY = b"0123456789abcdef"
+"""Of serializers that encrypt."""
+
 
 class Work:
     """The work of a fan-out: who did it is written down, and one fails until it is mended."""

@@ -21,6 +21,7 @@ VERBS: dict[str, Callable[[SyncClient, str], Any]] = {
     "find": lambda client, _: client.find(),
     "prune": lambda client, _: client.prune(last=1),
     "gc": lambda client, _: client.gc(),
+    "publish": lambda client, _: client.publish("topic", step=1),
     "stats": lambda client, _: client.stats(),
     "tick": lambda client, _: client.store.tick(),
     "close": lambda client, _: client.close(),

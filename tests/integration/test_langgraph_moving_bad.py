@@ -21,17 +21,9 @@ from holdfast.errors import (
     StoreFormatError,
 )
 from tests.graphs import asking, line, thread
-from tests.integration.moving_kit import assert_same, sqlite_saver, write_chat
+from tests.integration.moving_kit import KEY, assert_same, sqlite_saver, write_chat
 
 pytest_plugins = ["tests.integration.moving_fixtures"]
-
-
-KEY = b"0123456789abcdef"
-
-
-@pytest.fixture
-def encrypted() -> EncryptedSerializer:
-    return EncryptedSerializer.from_pycryptodome_aes(key=KEY)
 
 
 def test_what_was_encrypted_stays_so(

@@ -25,9 +25,6 @@ from tests.servers import PostgresServer
 pytest_plugins = ["tests.integration.moving_fixtures"]
 
 
-KEY = b"0123456789abcdef"
-
-
 def test_all_threads_of_a_postgres_database_are_the_same_and_go_on(
     dsn: str, theirs: PostgresSaver, client: SyncClient
 ) -> None:

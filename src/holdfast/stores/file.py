@@ -5,10 +5,10 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Any, Literal
 
 from holdfast.errors import (
     CheckpointConflictError,
@@ -226,15 +226,17 @@ class FileStore(Store):
             self._notes.remove(checkpoint_ids)
             return removed
 
-    @contextmanager
-    def _changing_notes(self) -> Iterator[None]:
+    def _changing_notes(self) -> AbstractContextManager[Any]:
         """So that no record is removed which notes half written wait for."""
         if not self._notes.any():
-            yield
-            return
-        with self._notes.changing():
+            return nullcontext()
+        held = self._notes.changing()
+        try:
             self._notes.sync()  # else a promise kept long ago may come back when the record is gone
-            yield
+        except BaseException:
+            held.close()
+            raise
+        return held
 
     def sweep(self, now: datetime) -> int:
         expired = []

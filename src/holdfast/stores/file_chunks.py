@@ -10,7 +10,8 @@ from datetime import datetime
 
 from holdfast.core.format import ID_BYTES
 from holdfast.stores.base import Collected
-from holdfast.stores.file_folders import locked, sync, unlink
+from holdfast.stores.file_folders import sync, unlink
+from holdfast.stores.file_lock import locked
 
 _TEMPORARY = ".tmp-"
 

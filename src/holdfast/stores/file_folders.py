@@ -15,6 +15,7 @@ from urllib.parse import quote, unquote
 
 from holdfast.errors import CheckpointConflictError, InvalidArgumentError
 from holdfast.stores.crashpoints import reach
+from holdfast.stores.file_lock import lock, locked
 
 JSON, BINARY = ".json", ".pkl"
 
@@ -147,7 +148,7 @@ class Folders:
                 fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
             except FileNotFoundError:
                 continue
-            _lock(fd)
+            lock(fd)
             if os.fstat(fd).st_nlink:
                 return path, fd
             os.close(fd)  # tidied away before it was locked
@@ -170,22 +171,6 @@ class Folders:
         """Remove what writers left behind when they died, and empty directories."""
         for folder in self._folders():
             tidy_folder(folder)
-
-
-@contextmanager
-def locked(path: str, shared: bool = False) -> Iterator[None]:
-    """Hold the lock of a file, alone, or with others where all only read."""
-    if shared and not _exists(path):  # nobody writes where it was never made
-        yield
-        return
-    fd = os.open(path, os.O_RDONLY | (0 if shared else os.O_CREAT), 0o666)
-    locked = _lock(fd, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
-    try:
-        yield
-    finally:
-        if locked:  # closing is not enough where a child was forked meanwhile
-            fcntl.flock(fd, fcntl.LOCK_UN)
-        os.close(fd)
 
 
 def tidy_folder(folder: str) -> None:
@@ -295,22 +280,13 @@ def remove_if_empty(folder: str) -> None:
         pass
 
 
-def _lock(fd: int, how: int = fcntl.LOCK_EX) -> bool:
-    """Lock a file for as long as it is open; False where it is taken or cannot be locked at all."""
-    try:
-        fcntl.flock(fd, how)
-    except OSError:
-        return False
-    return True
-
-
 def _remove_if_unlocked(path: str) -> None:
     try:
         fd = os.open(path, os.O_RDONLY)
     except (FileNotFoundError, PermissionError):  # removed just now, or another user's
         return
     try:
-        if _lock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB):
+        if lock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB):
             unlink(path)
     finally:
         os.close(fd)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import count, islice
 from typing import NamedTuple
@@ -32,7 +32,6 @@ from holdfast.stores.file_folders import (
     entries,
     hashed,
     is_hashed,
-    locked,
     open_document,
     quoted,
     remove_drafts,
@@ -42,6 +41,7 @@ from holdfast.stores.file_folders import (
     unlink,
     unquoted,
 )
+from holdfast.stores.file_lock import LockFile, locked
 from holdfast.stores.file_note_document import compose_note, read_note
 
 _PROMISE = ".promise-"
@@ -75,15 +75,18 @@ class Notes:
         self.root = os.path.join(folders.root, ".notes")
         self._lock = os.path.join(self.root, ".lock")
 
-    @contextmanager
-    def changing(self) -> Iterator[None]:
-        """Nobody else reads or writes notes meanwhile, and nothing half done is left."""
+    def changing(self) -> LockFile:
+        """Nobody else reads or writes notes until it is closed, and nothing half done is left."""
         with suppress(FileExistsError):
             os.mkdir(self.root)
-        with locked(self._lock):
+        held = LockFile(self._lock)
+        try:
             for promise in list(self._promises()):
                 promise.settle()
-            yield
+        except BaseException:
+            held.close()
+            raise
+        return held
 
     def any(self) -> bool:
         """Whether notes were ever written."""
