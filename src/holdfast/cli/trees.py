@@ -108,7 +108,8 @@ def save_with_files(
     """A checkpoint that holds the files of a workspace as they are; returns its id."""
     from holdfast.model import CheckpointBuilder
 
-    with workspace._working():  # one at a time: hooks of tools that run side by side make one line
+    # One at a time: hooks of tools that run side by side make one line.
+    with workspace._home.mutex, workspace._alone():
         snapshot = workspace.snapshot_for_checkpoint(progress)
         head = client.find(agent_id=agent_id, session_id=session_id, limit=1)
         built = CheckpointBuilder(agent_id).session(session_id).execution_state(state).tag(**tags)

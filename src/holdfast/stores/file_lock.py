@@ -24,7 +24,7 @@ class LockFile(FileIO):
         super().__init__(os.open(path, os.O_RDONLY | (0 if shared else os.O_CREAT), 0o666))
         try:
             _held.add(self)
-            lock(self.fileno(), fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
+            self.is_locked = lock(self.fileno(), fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
         except BaseException:
             self.close()
             raise

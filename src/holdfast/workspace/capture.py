@@ -298,7 +298,7 @@ class Capturer:
         index = self._index
         # It is gone where somebody removed it, and another's where somebody else wrote it.
         if index is not None and index.unsaved and _stamp(self._home.index) == self._stamp:
-            with suppress(OSError), self._home.locked():  # only a cache
+            with suppress(OSError), self._home.mutex, self._home.alone():  # only a cache
                 if _stamp(self._home.index) == self._stamp:
                     self._save(index, Found())
         if self.watcher is not None:

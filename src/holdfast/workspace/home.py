@@ -6,21 +6,21 @@ done again from the trees, which are in the store.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import shutil
 import tempfile
 import threading
-import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
+from typing import Any
+from weakref import finalize, ref
 
 import ormsgpack
 
 from holdfast.errors import WorkspaceError
 from holdfast.stores.base import Store
+from holdfast.stores.file_lock import LockFile
 
 
 def home_of(store: Store, root: bytes) -> Home:
@@ -91,9 +91,10 @@ class Home:
         self.directory = directory
         self._is_temporary = is_temporary
         if is_temporary:
-            weakref.finalize(self, _remove_own, os.getpid(), directory)
-        self._depth = 0
-        self._lock = threading.RLock()
+            finalize(self, _remove_own, os.getpid(), directory)
+        self.mutex = threading.RLock()
+        """Whoever takes a snapshot or restores holds it."""
+        self._held: ref[LockFile] | None = None
         try:
             os.makedirs(directory, exist_ok=True)
         except OSError as error:
@@ -108,31 +109,34 @@ class Home:
     def _journal(self) -> str:
         return os.path.join(self.directory, "journal")
 
-    @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Keep every other snapshot and restore of the workspace waiting, of any process."""
-        with self._lock:
-            if self._depth:
-                yield
-                return
-            fd = self._open_lock()
-            try:
-                fcntl.flock(fd, fcntl.LOCK_EX)
-                self._depth += 1
-                try:
-                    yield
-                finally:
-                    self._depth -= 1
-            finally:
-                os.close(fd)
+    def alone(self) -> AbstractContextManager[Any]:
+        """Keep every other snapshot and restore of the workspace waiting, of any process.
 
-    def _open_lock(self) -> int:
-        path, flags = os.path.join(self.directory, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+        For who holds ``mutex``. It is a ``LockFile``, unless this thread has one open already.
+        """
+        outer = None if self._held is None else self._held()
+        return self._locked() if outer is None or outer.closed else nullcontext()
+
+    def _locked(self) -> LockFile:
+        held = self._lock_file()
         try:
-            return os.open(path, flags)
+            if not held.is_locked:
+                raise WorkspaceError(
+                    f"{self.directory} cannot be locked: keep the store on another file system"
+                )
+            self._held = ref(held)
+        except BaseException:
+            held.close()
+            raise
+        return held
+
+    def _lock_file(self) -> LockFile:
+        path = os.path.join(self.directory, "lock")
+        try:
+            return LockFile(path)
         except FileNotFoundError:  # somebody removed it all
             os.makedirs(self.directory, exist_ok=True)
-            return os.open(path, flags)
+            return LockFile(path)
 
     def journal(self) -> Journal | None:
         """The restore that was begun and not ended, if there is one."""
@@ -159,7 +163,8 @@ class Home:
         Not flushed to disk, which would wait for all that was restored: after a power loss it may
         be completed once more.
         """
-        os.unlink(self._journal)
+        with suppress(FileNotFoundError):
+            os.unlink(self._journal)
 
     def close(self) -> None:
         """Remove it, if it is of no use to anyone later."""

@@ -6,7 +6,6 @@ import errno
 import os
 import secrets
 from collections.abc import Collection
-from contextlib import suppress
 from typing import Any
 
 from holdfast.core.raw import Link
@@ -126,28 +125,38 @@ class Restorer:
         progress: Progress | None,
     ) -> None:
         staging = TEMPORARY + secrets.token_hex(8).encode()
-        self._home.begin(Journal(target.root.name, undo.root.name, staging, paths))
-        with Inside(self._root) as inside:
-            applier = Applier(
-                self._root, staging, plan, self._shelf, self._capturer.folders, progress
-            )
-            try:
+        applier = Applier(self._root, staging, plan, self._shelf, self._capturer.folders, progress)
+        is_staged = False
+        left = self._home.journal()
+        if left is not None:  # of a restore of this process that was interrupted twice
+            remove_staging(self._root, left.staging)
+        try:
+            self._home.begin(Journal(target.root.name, undo.root.name, staging, paths))
+            with Inside(self._root) as inside:
                 applier.stage(inside)
-            except BaseException as error:
-                self._clean_up(staging)
-                raise _explained(error, "nothing was changed") from error
-            try:
-                applier.swap(inside)
-            except Moved:
-                applier.tighten(inside)
-                self._clean_up(staging)
-                raise
-            except BaseException as error:
+                is_staged = True
+                try:
+                    applier.swap(inside)
+                except Moved:
+                    applier.tighten(inside)
+                    raise
+        except Moved:
+            self._clean_up(staging)
+            raise
+        except BaseException as error:
+            if is_staged:
                 self._go_back(staging, undo)
                 raise _explained(error, "the workspace is as it was") from error
-        self._clean_up(staging)
+            self._clean_up(staging)
+            raise _explained(error, "nothing was changed") from error
+        try:
+            self._clean_up(staging)
+        except KeyboardInterrupt:  # else the next open would restore what is worked on from now on
+            self._clean_up(staging)
+            raise
 
     def _clean_up(self, staging: bytes) -> None:
+        """Remove what was made aside, and write down that all is done."""
         remove_staging(self._root, staging)
         self._home.end()
 
@@ -183,8 +192,7 @@ class Restorer:
                 done = self.restore(target, paths, dry_run=False)
             except CheckpointIntegrityError:
                 continue  # that tree is gone: the other one will do
-            with suppress(FileNotFoundError):
-                self._home.end()
+            self._home.end()
             return done
         self._home.end()
         raise WorkspaceError(

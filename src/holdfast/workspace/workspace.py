@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Literal, Self, TypeVar
 
 from holdfast.client.face import Face
@@ -83,7 +83,7 @@ class Workspace:
                 self._root, self._store, self._home, self._keeper, options, watch
             )
             self._restorer = Restorer(self._root, self._home, self._shelf, self._capturer)
-            with self._home.locked():
+            with self._home.mutex, self._home.alone():
                 self.recovered = self._restorer.recover()
         except BaseException:
             if self._owns_store:
@@ -102,7 +102,7 @@ class Workspace:
         """Keep all files as they are now; costs what changed since the last time."""
         if message is not None and not isinstance(message, str):
             raise InvalidArgumentError(f"message is a string, not {type(message).__name__}")
-        with self._working():
+        with self._errors(self._root), self._home.mutex, self._alone():
             return self._capturer.take(message, progress=progress)
 
     def snapshot_for_checkpoint(
@@ -112,7 +112,7 @@ class Workspace:
 
         It is kept for a day without one; ``saved_with`` says which checkpoint holds it.
         """
-        with self._working():
+        with self._errors(self._root), self._home.mutex, self._alone():
             snapshot = self._capturer.take(
                 seconds=CHECKPOINT_SECONDS, progress=progress, kind="checkpoint"
             )
@@ -125,7 +125,7 @@ class Workspace:
 
     def saved_with(self, snapshot: Snapshot, checkpoint_id: str) -> None:
         """Say that a checkpoint holds a snapshot now."""
-        with self._working():
+        with self._errors(self._root), self._home.mutex, self._alone():
             self._capturer.kept_by(snapshot, checkpoint_id)
 
     def restore(
@@ -141,7 +141,7 @@ class Workspace:
         and tells what would be done.
         """
         chosen = None if paths is None else chosen_paths(self._root, paths)
-        with self._working():
+        with self._errors(self._root), self._home.mutex, self._alone():
             target = self._keeper.resolve(tree)
             for path in chosen or ():
                 self._check_known(target, path)
@@ -164,7 +164,7 @@ class Workspace:
             raise InvalidArgumentError(
                 "a fork lies outside of the workspace: choose another directory"
             )
-        with self._working():
+        with self._errors(self._root), self._home.mutex, self._alone():
             cloner = Cloner(self._root, self._capturer.sources())
         with self._errors(place):
             fork(self._shelf, self._keeper.resolve(tree), place, progress, cloner)
@@ -172,14 +172,14 @@ class Workspace:
 
     def diff(self, a: TreeLike, b: TreeLike | None = None, text: bool = False) -> TreeDiff:
         """What changed from one tree to another, or to the files as they are now."""
-        with self._working():
+        with self._errors(self._root), self._home.mutex, self._alone():
             old = self._keeper.resolve(a)
             new = self._capturer.look() if b is None else self._keeper.resolve(b)
             return compare(self._shelf, old.root.name, new.root.name, text)
 
     def status(self, text: bool = False) -> TreeDiff:
         """What changed since the last snapshot that was taken or restored here."""
-        with self._working():
+        with self._errors(self._root), self._home.mutex, self._alone():
             new = self._capturer.look()
             return compare(self._shelf, self._keeper.last(), new.root.name, text)
 
@@ -249,11 +249,9 @@ class Workspace:
         """The same as ``read``, without blocking the event loop."""
         return await _in_thread(lambda: self.read(tree, path))
 
-    @contextmanager
-    def _working(self) -> Iterator[None]:
+    def _alone(self) -> AbstractContextManager[Any]:
         self._check_open()
-        with self._errors(self._root), self._home.locked():
-            yield
+        return self._home.alone()
 
     @contextmanager
     def _errors(self, place: bytes) -> Iterator[None]:
