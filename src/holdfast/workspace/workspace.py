@@ -250,6 +250,7 @@ class Workspace:
         return await _in_thread(lambda: self.read(tree, path))
 
     def _alone(self) -> AbstractContextManager[Any]:
+        """What each method enters itself, after the mutex: ``file_lock`` tells why."""
         self._check_open()
         return self._home.alone()
 
