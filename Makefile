@@ -12,23 +12,32 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 PYTEST := $(BIN)/python -m pytest
 CODE    = $(wildcard src tests benchmarks)
-LINTED  = $(CODE) $(wildcard examples)
+LINTED  = $(CODE) $(wildcard examples) scripts/lowest
+# Round trips, every store on its real server, the adapters, the command line: two minutes or so.
+LOWEST := tests/unit/test_codec_roundtrip.py tests/unit/test_chunks.py \
+	tests/integration/test_golden.py tests/integration/test_langgraph_saver.py \
+	tests/integration/test_object_store.py tests/integration/test_postgres_store.py \
+	tests/integration/test_redis_store.py tests/integration/test_redis_faults.py \
+	tests/integration/test_store_contract.py tests/workspace/test_watch.py \
+	tests/acceptance/test_handoff.py tests/cli/test_json.py tests/cli/test_mcp.py \
+	tests/cli/test_servers.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup services demo test lint suite format crash bench test-pythons clean
+.PHONY: help setup services demo test lint suite lowest lowest-suite docs format crash bench \
+	test-pythons clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(VENV)/.test  ## Make the environment for development
 
-services:  ## Install the servers that tests start (Redis, PostgreSQL, PgBouncer) where missing
+services:  ## Install what tests start (Redis, PostgreSQL, PgBouncer, faketime) where missing
 	@scripts/install-services
 
 demo: $(VENV)/.core  ## See an agent crash, resume, rewind and fork
 	$(BIN)/holdfast demo
 
-test: lint suite  ## Run all that CI runs: lint, types, tests
+test: lint docs suite lowest  ## Run all that CI runs: lint, types, documentation, tests
 
 lint: $(VENV)/.test  ## Check style and types
 	$(BIN)/ruff check $(LINTED)
@@ -37,6 +46,15 @@ lint: $(VENV)/.test  ## Check style and types
 
 suite: $(VENV)/.test services  ## Run the tests alone
 	$(PYTEST) -n $(JOBS)
+
+lowest:  ## Run the tests that matter with the lowest versions that pyproject.toml allows
+	@$(MAKE) --no-print-directory lowest-suite VENV=$(VENV)-lowest
+
+lowest-suite: $(VENV)/.lowest services
+	$(PYTEST) -n $(JOBS) -k 'not very_many' $(LOWEST)
+
+docs: $(VENV)/.docs  ## Build the documentation as a site, in site/
+	$(BIN)/python -m mkdocs build --strict --quiet
 
 format: $(VENV)/.test  ## Format the code and fix what can be fixed
 	$(BIN)/ruff check --fix $(LINTED)
@@ -60,7 +78,7 @@ test-pythons:  ## Run the tests on each of Python 3.11, 3.12 and 3.13 found here
 	done
 
 clean:  ## Remove environments, caches and builds
-	rm -rf .venv .venv-* build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-* build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find $(CODE) -name __pycache__ -prune -exec rm -rf {} +
 
 # Debian and Ubuntu ship venv as a package of its own.
@@ -83,6 +101,18 @@ $(VENV)/.core: $(VENV)/.made pyproject.toml
 $(VENV)/.test: $(VENV)/.core
 	@echo "Installing the tools for tests, style and types into $(VENV)"
 	@$(PIP) install --group test --group lint
+	@touch $@
+
+$(VENV)/.lowest: $(VENV)/.made pyproject.toml scripts/lowest
+	@echo "Installing the lowest versions that pyproject.toml allows into $(VENV)"
+	@$(BIN)/python scripts/lowest >$(VENV)/lowest.txt
+	@$(PIP) install --constraint $(VENV)/lowest.txt --group tools \
+		--editable ".[$$($(BIN)/python scripts/lowest --extras)]"
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.test
+	@echo "Installing the tools for documentation into $(VENV)"
+	@$(PIP) install --group docs
 	@touch $@
 
 $(VENV)/.bench: $(VENV)/.test

@@ -1,11 +1,17 @@
-"""What the whole suite shares: Hypothesis profiles, a directory, and no skipping in CI."""
+"""What the whole suite shares: Hypothesis profiles, limits, no skipping in CI or in silence."""
 
 import os
+from collections import Counter
 from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import pytest_timeout
 from hypothesis import settings
+
+from tests import waiting
+from tests.programs import Unavailable
 
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true"}
 
@@ -24,8 +30,14 @@ def repo(tmp_path: Path) -> Path:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
+    if call.excinfo is not None and isinstance(call.excinfo.value, Unavailable) and not IN_CI:
+        path, line, _ = item.location
+        report.outcome = "skipped"
+        report.longrepr = (path, line or 0, f"Skipped: {call.excinfo.value}")
     if not hasattr(report, "wasxfail"):
         _fail_if_skipped_in_ci(report)
     return report
@@ -40,6 +52,38 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
 
 def _fail_if_skipped_in_ci(report: pytest.TestReport | pytest.CollectReport) -> None:
     if IN_CI and report.skipped:
-        reason = report.longrepr[-1] if isinstance(report.longrepr, tuple) else report.longrepr
         report.outcome = "failed"
-        report.longrepr = f"{reason}\nIn CI every test has to run: a skip is a failure."
+        report.longrepr = f"{_reason(report)}\nIn CI every test has to run: a skip is a failure."
+
+
+def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
+    reason = report.longrepr[-1] if isinstance(report.longrepr, tuple) else report.longrepr
+    return str(reason).removeprefix("Skipped: ")
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Say at the very end, and loudly, what was not run."""
+    left_out = terminalreporter.stats.get("skipped", [])
+    if left_out:
+        terminalreporter.section(f"NOT RUN: {len(left_out)} tests", sep="!", red=True, bold=True)
+        for reason, count in Counter(map(_reason, left_out)).most_common():
+            terminalreporter.line(f"{count:6}  {reason}")
+
+
+def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> bool | None:
+    """In place of a limit by the clock, one that follows progress; 0 stands for none."""
+    if settings.method != "signal":
+        return None
+
+    def hangs(why: str) -> None:
+        if not pytest_timeout.is_debugging():
+            pytest_timeout.dump_stacks(item.config.get_terminal_writer())
+            pytest.fail(f"it hangs: {why}")
+
+    waiting.watch(settings.timeout, hangs)
+    return True
+
+
+def pytest_timeout_cancel_timer(item: pytest.Item) -> bool | None:
+    waiting.end_watch()
+    return True

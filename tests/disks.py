@@ -32,6 +32,5 @@ def run_module(module: str, *arguments: object, within: list[str]) -> None:
         env=os.environ | {"PYTHONPATH": PATH},
         capture_output=True,
         text=True,
-        timeout=100,
     )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -1,15 +1,12 @@
 """Real Redis servers on loopback for tests: one, three as a cluster, and Sentinels."""
 
 import atexit
-import os
 import secrets
-import shutil
 import signal
 import socket
 import subprocess
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
@@ -17,22 +14,17 @@ from typing import Any
 
 import redis
 
+from tests.programs import program
+from tests.waiting import wait_until
+
 PASSWORD = "p@ss:w/rd " + secrets.token_hex(4)
 """Of every server; odd enough that it has to be percent-encoded in a URL."""
 QUOTED = PASSWORD.replace("@", "%40").replace(":", "%3A").replace("/", "%2F").replace(" ", "%20")
-PATIENCE = 20.0
 
 
-@cache
 def binary() -> str:
-    """The server that is installed, which is done first if need be and this is root."""
-    found = shutil.which("redis-server") or shutil.which("valkey-server")
-    if found is None and os.geteuid() == 0:
-        install = ["apt-get", "install", "-qqy", "--no-install-recommends", "redis-server"]
-        subprocess.run(install, check=True, capture_output=True)
-        found = shutil.which("redis-server")
-    assert found is not None, "these tests need a Redis server: install redis-server"
-    return found
+    """The server that is installed."""
+    return program("redis-server", "valkey-server", package="redis-server")
 
 
 def free_port() -> int:
@@ -40,14 +32,6 @@ def free_port() -> int:
         sock.bind(("127.0.0.1", 0))
         port: int = sock.getsockname()[1]
         return port if port < 50_000 else free_port()  # a cluster also takes the port 10,000 above
-
-
-def wait_until(there: Callable[[], Any], what: str) -> None:
-    """Ask again and again, as servers have no other way to say that they are ready."""
-    deadline = time.monotonic() + PATIENCE
-    while not there():
-        assert time.monotonic() < deadline, f"{what} did not happen within {PATIENCE:.0f} s"
-        time.sleep(0.02)
 
 
 class RedisServer:
@@ -111,7 +95,7 @@ class RedisServer:
     def _end(self, sign: signal.Signals) -> None:
         if self._process is not None:
             self._process.send_signal(sign)
-            self._process.wait(PATIENCE)
+            self._process.wait()
             self._process = None
 
     def kill(self) -> None:

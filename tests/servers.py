@@ -11,10 +11,12 @@ import socket
 import subprocess
 import tempfile
 import threading
-import time
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, Self
+
+from tests.programs import Unavailable, program, starts
+from tests.waiting import wait_until
 
 PASSWORD = "hunter2 %/'\\"
 """Awkward on purpose: it has to be quoted wherever it goes, and must never be shown."""
@@ -27,27 +29,11 @@ POSTGRES_SETTINGS = {
 }
 
 
-class ServerUnavailable(RuntimeError):
-    """A server program is not installed and cannot be."""
-
-
 def free_port() -> int:
     """A port on loopback that nobody listens at."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
-
-
-def install(package: str) -> None:
-    """Install a Debian package, if we may."""
-    if os.geteuid() or shutil.which("apt-get") is None:
-        raise ServerUnavailable(f"install {package} to run these tests")
-    environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-    command = ["apt-get", "install", "-qqy", "--no-install-recommends", package]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    if done.returncode:  # the lists of packages may be old
-        subprocess.run(["apt-get", "update", "-qq"], env=environment, check=True)
-        subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
 
 
 def unprivileged() -> dict[str, Any]:
@@ -71,27 +57,25 @@ def give_away(path: Path) -> None:
 @lru_cache
 def postgres_binaries() -> Path:
     """Where the newest PostgreSQL has its programs."""
-    if not _installed():
-        install("postgresql")
-    found = _installed()
+    found = [
+        (_version(place), place)
+        for place in _places()
+        if (place / "initdb").exists() and starts(place / "postgres")
+    ]
     if not found:
-        raise ServerUnavailable("PostgreSQL was installed but initdb is not to be found")
+        raise Unavailable("postgresql")
     return max(found)[1]
 
 
-def _installed() -> list[tuple[tuple[int, ...], Path]]:
+def _places() -> list[Path]:
     on_path = shutil.which("initdb")
-    places = [*Path("/usr/lib/postgresql").glob("*/bin")]
-    places += [Path(on_path).parent] if on_path is not None else []
-    found = []
-    for place in places:
-        if (place / "initdb").exists() and (place / "postgres").exists():
-            shown = subprocess.run(
-                [place / "postgres", "--version"], capture_output=True, text=True, check=True
-            ).stdout
-            version = tuple(map(int, re.findall(r"\d+", shown)[:2]))
-            found.append((version, place))
-    return found
+    places = [Path(on_path).parent] if on_path is not None else []
+    return [*places, *Path("/usr/lib/postgresql").glob("*/bin")]
+
+
+def _version(place: Path) -> tuple[int, ...]:
+    shown = subprocess.run([place / "postgres", "--version"], capture_output=True, text=True).stdout
+    return tuple(map(int, re.findall(r"\d+", shown)[:2]))
 
 
 class Daemon:
@@ -118,16 +102,16 @@ class Daemon:
         self._wait_until_it_listens()
 
     def _wait_until_it_listens(self) -> None:
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
-            if self.process.poll() is not None:
-                raise RuntimeError(f"it ended at once:\n{self.log}")
-            try:
-                socket.create_connection(("127.0.0.1", self.port), 1).close()
-                return
-            except OSError:
-                time.sleep(0.02)
-        raise RuntimeError(f"it does not listen at port {self.port}:\n{self.log}")
+        wait_until(self._listens, f"that something listens at port {self.port}")
+
+    def _listens(self) -> bool:
+        if self.process.poll() is not None:
+            raise RuntimeError(f"it ended at once:\n{self.log}")
+        try:
+            socket.create_connection(("127.0.0.1", self.port), 1).close()
+        except OSError:
+            return False
+        return True
 
     @property
     def process(self) -> subprocess.Popen[bytes]:
@@ -143,7 +127,7 @@ class Daemon:
     def _end(self, number: int) -> None:
         if self._process is not None:
             self._process.send_signal(number)
-            self._process.wait(60)
+            self._process.wait()
             self._process = None
 
     def remove(self) -> None:
@@ -164,8 +148,8 @@ class PostgresServer(Daemon):
     user, database = "tester", "agents"
 
     def __init__(self) -> None:
-        super().__init__("pg-")
         binaries = postgres_binaries()
+        super().__init__("pg-")
         self._postgres = binaries / "postgres"
         self._data = self.directory / "data"
         secret = self.directory / "password"
@@ -206,20 +190,17 @@ class PostgresServer(Daemon):
         }
         options = [f"--{name}={value}" for name, value in settings.items()]
         self._start(self._postgres, "-D", self._data, *options)
-        self._wait_until_it_answers()
+        wait_until(self._answers, "the start of PostgreSQL")
 
-    def _wait_until_it_answers(self) -> None:
+    def _answers(self) -> bool:
         import psycopg
 
-        deadline = time.monotonic() + 60
-        while True:
-            try:
-                psycopg.connect(self.url(database="postgres")).close()
-                return
-            except psycopg.OperationalError:  # it is starting up, or recovering
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(0.02)
+        assert self.process.poll() is None, self.log
+        try:
+            psycopg.connect(self.url(database="postgres")).close()
+        except psycopg.OperationalError:  # it is starting up, or recovering
+            return False
+        return True
 
     def url(
         self, *, database: str | None = None, user: str | None = None, password: str = PASSWORD
@@ -342,11 +323,8 @@ class PgBouncer(Daemon):
     """A pooler before a PostgreSQL server, which gives out its connections by transaction."""
 
     def __init__(self, server: PostgresServer) -> None:
+        pgbouncer = program("pgbouncer", package="pgbouncer")
         super().__init__("pgbouncer-")
-        program = shutil.which("pgbouncer", path=os.environ["PATH"] + ":/usr/sbin")
-        if program is None:
-            install("pgbouncer")
-            program = "/usr/sbin/pgbouncer"
         users = self.directory / "users"
         users.write_text('"{}" "{}"\n'.format(server.user, PASSWORD.replace('"', '""')))
         settings = self.directory / "settings"
@@ -363,7 +341,7 @@ class PgBouncer(Daemon):
             "unix_socket_dir =\n"
         )
         self.dsn = server.dsn.replace(f":{server.port}/", f":{self.port}/")
-        self._start(program, "-q", settings)
+        self._start(pgbouncer, "-q", settings)
 
 
 @lru_cache(1)

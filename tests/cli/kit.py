@@ -64,7 +64,6 @@ class Holdfast:
             input=given,
             capture_output=True,
             text=True,
-            timeout=SECONDS,
         )
         return Done(done.returncode, done.stdout, done.stderr)
 
@@ -100,7 +99,7 @@ class Holdfast:
         ) as process:
             os.close(its)
             said = _conversation(ours, answer, process)
-            code = process.wait(SECONDS)
+            code = process.wait()
         os.close(ours)
         return Done(code, said.replace("\r\n", "\n"))
 

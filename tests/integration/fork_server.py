@@ -50,7 +50,7 @@ class ForkServer:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        self._process.communicate(timeout=60)
+        self._process.communicate()
 
     def _ask(self, **request: Any) -> Any:
         assert self._process.stdin is not None

@@ -26,6 +26,7 @@ from holdfast.stores.redis import RedisStore
 from holdfast.testing.commits import is_absent
 from holdfast.testing.samples import ids, keep, large_state, make_commit, make_note, state_of
 from tests.integration.redis_kit import LoopThread, Proxy, through_loop
+from tests.programs import program
 from tests.redis_servers import (
     PASSWORD,
     QUOTED,
@@ -344,7 +345,8 @@ def test_a_store_may_be_reached_by_a_socket_file() -> None:
 @pytest.mark.parametrize("face", FACES)
 def test_a_store_may_be_reached_with_tls(face: str, tmp_path: Path, loop: LoopThread) -> None:
     certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
-    make = "openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=test"
+    openssl = program("openssl", package="openssl", asked="version")
+    make = f"{openssl} req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=test"
     make += f" -addext subjectAltName=IP:127.0.0.1 -keyout {key} -out {certificate}"
     subprocess.run(make.split(), check=True, capture_output=True)
     port = free_port()

@@ -4,6 +4,7 @@ Some processes save through one client each to the end; others are killed with S
 points of a commit and at any moment, as is one that collects garbage. Meanwhile the server is
 killed, restarted, paused, and its connections are cut. All that was acknowledged is there and
 whole afterwards, and nothing is half there. HOLDFAST_CRASHES says how many such events there are.
+Each event that was lived through gives the test as much time again: its limit follows progress.
 """
 
 import os
@@ -31,6 +32,7 @@ from tests.integration.fire_jobs import COLLECTED, FAILED, NOTED, SAVED, Saver, 
 from tests.integration.fork_server import ForkServer
 from tests.redis_servers import RedisServer
 from tests.servers import PostgresServer, shared_postgres
+from tests.waiting import achieved
 
 JOBS = "tests.integration.fire_jobs"
 SURVIVORS = ("survivor 0", "survivor 1")
@@ -38,6 +40,8 @@ VICTIMS = ("victim 0", "victim 1")
 EVENTS = max(24, int(os.environ.get("HOLDFAST_CRASHES", "60")) // len(SERVERS))
 EVENTS_OF_ONE_STORE = 50
 TIMEOUT = 2
+LONG_TIMEOUT = 600
+"""Of a client that sees a short silence through, however busy the machine is."""
 PROCESSES = 10
 
 Server = RedisServer | PostgresServer
@@ -61,11 +65,11 @@ def postgres_server() -> Iterator[PostgresServer]:
 START: dict[str, Callable[[], Any]] = {"redis": redis_server, "postgres": postgres_server}
 
 
-def place_in(server: Server, name: str) -> str:
+def place_in(server: Server, name: str, timeout: int = TIMEOUT) -> str:
     """The URL of a store of that name."""
     if isinstance(server, RedisServer):
-        return f"{server.url}?prefix={name}&timeout={TIMEOUT}"
-    return f"{server.dsn}?schema={name}&timeout={TIMEOUT}&pool_size=2"
+        return f"{server.url}?prefix={name}&timeout={timeout}"
+    return f"{server.dsn}?schema={name}&timeout={timeout}&pool_size=2"
 
 
 def cut_all(server: Server) -> None:
@@ -83,9 +87,12 @@ def cut_all(server: Server) -> None:
 class Faults:
     """What is done to a server while it is used."""
 
-    def __init__(self, server: Server, client: SyncClient, chance: random.Random) -> None:
+    def __init__(
+        self, server: Server, client: SyncClient, patient: SyncClient, chance: random.Random
+    ) -> None:
         self._server = server
         self._client = client
+        self._patient = patient
         self._chance = chance
 
     def kill(self) -> None:
@@ -107,7 +114,7 @@ class Faults:
         self._server.pause()
         end = threading.Timer(self._chance.uniform(0.01, 0.3), self._server.resume)
         end.start()
-        self._save()
+        _save(self._patient)
         end.join()
 
     def fall_silent(self) -> None:
@@ -119,12 +126,13 @@ class Faults:
     def cut(self) -> None:
         cut_all(self._server)
 
-    def _save(self) -> None:
-        self._client.save("trial", execution_state=state_at("trial", 3))
-
     def _fail(self) -> None:
         with pytest.raises(StoreConnectionError):
-            self._save()
+            _save(self._client)
+
+
+def _save(client: SyncClient) -> None:
+    client.save("trial", execution_state=state_at("trial", 3))
 
 
 QUICK = (Faults.kill, Faults.restart, Faults.stall, Faults.cut)
@@ -155,7 +163,9 @@ class Siege:
         self.told = Told()
         self._points = crash_points.POINTS[kind]
         self._server = server
-        self._url = place_in(server, f"under_fire_{number}")
+        name = f"under_fire_{number}"
+        self._url = place_in(server, name)
+        self._patient_url = place_in(server, name, LONG_TIMEOUT)
         self._forks = forks
         self._number = number
         self._chance = random.Random(f"{kind} {number}")
@@ -190,14 +200,19 @@ class Siege:
         """The faults of the server, one after another, and a client that works on after each."""
         told: list[Any] = []
         saver = Saver(client, "fighter", told.append)
-        doing = Faults(self._server, client, self._chance)
         self._chance.shuffle(faults)
-        for fault in faults:
-            fault(doing)
-            for _ in range(3):
-                saver.step()
-            self.told.counts[fault.__name__] += 1
+        with SyncClient.open(self._patient_url) as patient:
+            doing = Faults(self._server, client, patient, self._chance)
+            for fault in faults:
+                fault(doing)
+                for _ in range(3):
+                    saver.step()
+                self._lived_through(fault.__name__)
         self.told.add("fighter", told)
+
+    def _lived_through(self, event: str) -> None:
+        self.told.counts[event] += 1
+        achieved()
 
     def _kill_savers(self, fork: ForkServer, name: str, kills: int) -> None:
         chance = random.Random(f"{name} {self._number}")
@@ -210,7 +225,7 @@ class Siege:
                 ended = fork.killed(*job, told=told, spin=spin if told else 20 * spin)
             assert ended.signal == signal.SIGKILL, ended.error
             self.told.add(name, ended.told)
-            self.told.counts["client killed"] += 1
+            self._lived_through("client killed")
 
     def _kill_collector(self, fork: ForkServer, kills: int) -> None:
         chance = random.Random(f"collector {self._number}")
@@ -221,7 +236,7 @@ class Siege:
             )
             assert ended.signal == signal.SIGKILL, ended.error
             self.told.add("collector", ended.told)
-            self.told.counts["client killed"] += 1
+            self._lived_through("client killed")
 
     def check(self) -> None:
         """All that was acknowledged is there; all that is there is whole."""

@@ -24,7 +24,6 @@ from pathlib import Path
 
 FENCE = re.compile(r" *(?P<ticks>`{3,}) *(?P<info>[^`]*)")
 RUNNABLE = re.compile(r"(\w+=\S* +)*(holdfast|python3?)\b")
-SECONDS_PER_COMMAND = 60
 
 
 class DocumentError(Exception):
@@ -103,7 +102,6 @@ def run_command(command: str, shown: str) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=SECONDS_PER_COMMAND,
     )
     printed = "\n".join(line.rstrip() for line in done.stdout.rstrip().splitlines())
     if shown:

@@ -33,7 +33,6 @@ def run_document(path: Path, cwd: Path) -> subprocess.CompletedProcess[str]:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=100,
     )
 
 

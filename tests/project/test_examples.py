@@ -33,7 +33,6 @@ def test_an_example_runs(name: str, tmp_path: Path) -> None:
         env={**os.environ, "HOLDFAST_URL": ""},
         capture_output=True,
         text=True,
-        timeout=100,
     )
 
     assert done.returncode == 0, done.stdout + done.stderr

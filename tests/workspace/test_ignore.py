@@ -9,6 +9,7 @@ import pytest
 
 from holdfast import SyncClient
 from holdfast.workspace import Workspace
+from tests.programs import program
 from tests.workspace.kit import put
 
 CASES = [
@@ -74,10 +75,7 @@ NAMES += ["!file", "trailing", "trailing ", "a\\", "*.py", "abc", "axbxc", "n.tx
 
 @pytest.fixture(scope="module")
 def git() -> None:
-    try:
-        subprocess.run(["git", "--version"], check=True, capture_output=True)
-    except FileNotFoundError:
-        pytest.skip("git is not installed")
+    program("git", package="git")
 
 
 def grow(root: Path, chance: random.Random, depth: int = 3) -> None:
