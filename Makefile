@@ -12,7 +12,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 PYTEST := $(BIN)/python -m pytest
 CODE    = $(wildcard src tests benchmarks)
-LINTED  = $(CODE) $(wildcard examples) scripts/lowest
+LINTED  = $(CODE) $(wildcard examples) scripts/lowest scripts/site.py
 # Round trips, every store on its real server, the adapters, the command line: two minutes or so.
 LOWEST := tests/unit/test_codec_roundtrip.py tests/unit/test_chunks.py \
 	tests/integration/test_golden.py tests/integration/test_langgraph_saver.py \
@@ -37,7 +37,7 @@ services:  ## Install what tests start (Redis, PostgreSQL, PgBouncer, faketime) 
 demo: $(VENV)/.core  ## See an agent crash, resume, rewind and fork
 	$(BIN)/holdfast demo
 
-test: lint docs suite lowest  ## Run all that CI runs: lint, types, documentation, tests
+test: lint suite lowest  ## Run all that CI runs: lint, types, tests
 
 lint: $(VENV)/.test  ## Check style and types
 	$(BIN)/ruff check $(LINTED)
@@ -53,7 +53,7 @@ lowest:  ## Run the tests that matter with the lowest versions that pyproject.to
 lowest-suite: $(VENV)/.lowest services
 	$(PYTEST) -n $(JOBS) -k 'not very_many' $(LOWEST)
 
-docs: $(VENV)/.docs  ## Build the documentation as a site, in site/
+docs: $(VENV)/.test  ## Build the documentation as a site, in site/
 	$(BIN)/python -m mkdocs build --strict --quiet
 
 format: $(VENV)/.test  ## Format the code and fix what can be fixed
@@ -99,8 +99,8 @@ $(VENV)/.core: $(VENV)/.made pyproject.toml
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.core
-	@echo "Installing the tools for tests, style and types into $(VENV)"
-	@$(PIP) install --group test --group lint
+	@echo "Installing the tools for tests, style, types and documentation into $(VENV)"
+	@$(PIP) install --group test --group lint --group docs
 	@touch $@
 
 $(VENV)/.lowest: $(VENV)/.made pyproject.toml scripts/lowest
@@ -108,11 +108,6 @@ $(VENV)/.lowest: $(VENV)/.made pyproject.toml scripts/lowest
 	@$(BIN)/python scripts/lowest >$(VENV)/lowest.txt
 	@$(PIP) install --constraint $(VENV)/lowest.txt --group tools \
 		--editable ".[$$($(BIN)/python scripts/lowest --extras)]"
-	@touch $@
-
-$(VENV)/.docs: $(VENV)/.test
-	@echo "Installing the tools for documentation into $(VENV)"
-	@$(PIP) install --group docs
 	@touch $@
 
 $(VENV)/.bench: $(VENV)/.test
