@@ -54,7 +54,7 @@ lowest-suite: $(VENV)/.lowest services
 	$(PYTEST) -n $(JOBS) -k 'not very_many' $(LOWEST)
 
 docs: $(VENV)/.test  ## Build the documentation as a site, in site/
-	$(BIN)/python -m mkdocs build --strict --quiet
+	$(BIN)/python -m mkdocs build --strict
 
 format: $(VENV)/.test  ## Format the code and fix what can be fixed
 	$(BIN)/ruff check --fix $(LINTED)

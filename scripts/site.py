@@ -37,7 +37,7 @@ MENU: list[dict[str, Any]] = [
     {"Operate": ["stores.md", "redis.md", "postgres.md", "object-storage.md", "upkeep.md"]},
     {"Trust": ["guarantees.md", "security.md", "sharing.md"]},
     {"Help": ["troubleshooting.md", "errors.md"]},
-    {"Commands": "cli/*.md"},
+    {"Commands": ["cli/*.md", "cli/schemas/*.md"]},
     {"Reference": "reference/*.md"},
     {"Project": "project/*.md"},
 ]
@@ -102,14 +102,26 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for path in sorted((ROOT / "examples").rglob("*.py")):
         place = path.relative_to(ROOT).as_posix()
         files.append(File.generated(config, place, content=path.read_text("utf-8")))
-    for place, text in reference().items():
+    for place, text in {**reference(), **folders(files)}.items():
         files.append(File.generated(config, place, content=text))
     config.nav = menu([file.src_uri for file in files.documentation_pages()])
     return files
 
 
+def folders(files: Files) -> dict[str, str]:
+    """A page for each folder of files that has none: browsers show no folders."""
+    listed: dict[PurePosixPath, list[str]] = {}
+    for path in sorted(file.src_uri for file in files if file.src_uri.endswith(".json")):
+        listed.setdefault(PurePosixPath(path).parent, []).append(PurePosixPath(path).name)
+    pages = {}
+    for folder, names in listed.items():
+        lines = "\n".join(f"- [{name}]({name})" for name in names)
+        pages[f"{folder}/README.md"] = f"# {folder.name.capitalize()}\n\n{lines}\n"
+    return pages
+
+
 def reference() -> dict[str, str]:
-    """The pages of the reference. A public name that has no page is an error."""
+    """The pages of the reference; names that have no page of their own share the last."""
     left = {home: sorted(names) for home, names in holdfast._homes.items()}
     pages = {}
     for page, (title, homes) in REFERENCE.items():
@@ -117,7 +129,8 @@ def reference() -> dict[str, str]:
         blocks = "\n".join(f"::: holdfast.{name}\n" for name in names)
         pages[f"reference/{page}.md"] = f"# {title}\n\n{blocks}"
     if left:
-        raise LookupError(f"give these a page in REFERENCE: {left}")
+        blocks = "\n".join(f"::: holdfast.{name}\n" for names in left.values() for name in names)
+        pages["reference/more.md"] = f"# More\n\n{blocks}"
     for page, (title, module) in MODULES.items():
         pages[f"reference/{page}.md"] = f"# {title}\n\n::: {module}\n"
     return pages

@@ -18,6 +18,7 @@ HoldfastError
 │   ├── UnknownEffectError         nobody knows whether a call took place: decide first
 │   ├── RollbackRefusedError       it would go back past what cannot be undone
 │   ├── TaskError                  a plan that cannot be carried out
+│   ├── StillWaiting               nobody has decided of a call yet
 │   └── ApprovalDenied             a call was not allowed
 ├── WorkspaceError                 a directory cannot be captured, or put back
 ├── StoreError                     the store could not do what was asked
