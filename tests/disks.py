@@ -6,13 +6,14 @@ import sys
 from pathlib import Path
 
 import holdfast
+from tests.programs import Unavailable
 
 ROOT = Path(__file__).parents[1]
 PATH = os.pathsep.join([str(ROOT), str(Path(holdfast.__file__).parents[1])])
 
 
 def own_disk(directory: Path, size: str) -> list[str]:
-    """The command that mounts a small disk there, seen by its process alone; empty if forbidden."""
+    """The command that mounts a small disk there, seen by its process alone."""
     directory.mkdir()
     mount = 'mount -t tmpfs -o size="$1" none "$0" && shift && exec "$@"'
     unshare = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "-r", "--mount"]
@@ -21,7 +22,9 @@ def own_disk(directory: Path, size: str) -> list[str]:
         allowed = subprocess.run([*command, "true"], stderr=subprocess.DEVNULL).returncode == 0
     except FileNotFoundError:
         allowed = False
-    return command if allowed else []
+    if not allowed:
+        raise Unavailable("this user may mount no disk of its own here")
+    return command
 
 
 def run_module(module: str, *arguments: object, within: list[str]) -> None:

@@ -5,18 +5,21 @@ import shutil
 import subprocess
 from functools import cache
 from pathlib import Path
+from typing import Self
 
 PLACES = ("/usr/sbin", "/usr/local/sbin")
 
 
 class Unavailable(Exception):
-    """A program is not here, or does not start: its tests are left out and named at the end.
+    """What a test needs cannot be had here: it is left out, and named at the end.
 
     In CI that is a failure. ``make services`` installs what it may.
     """
 
-    def __init__(self, package: str) -> None:
-        super().__init__(f"{package} is not installed here, or does not start")
+    @classmethod
+    def program(cls, package: str) -> Self:
+        """A program is missing."""
+        return cls(f"{package} is not installed here, or does not start")
 
 
 @cache
@@ -27,7 +30,7 @@ def program(*names: str, package: str, asked: str = "--version") -> str:
         found = shutil.which(name, path=path)
         if found is not None and starts(found, asked):
             return found
-    raise Unavailable(package)
+    raise Unavailable.program(package)
 
 
 def starts(found: str | Path, asked: str = "--version") -> bool:

@@ -63,7 +63,7 @@ def postgres_binaries() -> Path:
         if (place / "initdb").exists() and starts(place / "postgres")
     ]
     if not found:
-        raise Unavailable("postgresql")
+        raise Unavailable.program("postgresql")
     return max(found)[1]
 
 

@@ -36,9 +36,7 @@ def test_a_full_disk_is_an_error_that_leaves_nothing_and_passes(
 ) -> None:
     within = own_disk(tmp_path / "disk", "6m")
 
-    run_module(
-        JOBS, job if within else "limited_files", face_name, store, tmp_path / "disk", within=within
-    )
+    run_module(JOBS, job, face_name, store, tmp_path / "disk", within=within)
 
 
 @pytest.mark.parametrize("store", PERSISTENT)
@@ -53,9 +51,8 @@ def test_a_read_only_disk_is_an_error_that_passes(
     store: str, face_name: str, tmp_path: Path
 ) -> None:
     within = own_disk(tmp_path / "disk", "6m")
-    job = "read_only_disk" if within else "read_only_permissions"
 
-    run_module(JOBS, job, face_name, store, tmp_path / "disk", within=within)
+    run_module(JOBS, "read_only_disk", face_name, store, tmp_path / "disk", within=within)
 
 
 @pytest.mark.parametrize("store", PERSISTENT)

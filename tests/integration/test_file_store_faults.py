@@ -224,9 +224,8 @@ print("as it should be")
 
 def test_a_full_disk_is_an_error_that_leaves_nothing_and_passes(tmp_path: Path) -> None:
     within = own_disk(tmp_path / "disk", "300k")
-    which = "its own disk" if within else "no disk of its own"
 
-    check(start(FILL_THE_DISK, tmp_path / "disk", which, within=within))
+    check(start(FILL_THE_DISK, tmp_path / "disk", "its own disk", within=within))
 
 
 def test_a_limit_on_the_size_of_files_is_an_error_that_leaves_nothing(tmp_path: Path) -> None:
@@ -285,4 +284,4 @@ print("as it should be")
 def test_a_read_only_directory_is_read_but_not_written(tmp_path: Path, how: str) -> None:
     within = own_disk(tmp_path / "disk", "1m") if how == "mount" else []
 
-    check(start(NEVER_WRITE, tmp_path / "disk", how if within else "permissions", within=within))
+    check(start(NEVER_WRITE, tmp_path / "disk", how, within=within))

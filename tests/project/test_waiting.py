@@ -63,6 +63,7 @@ def test_a_test_that_goes_on_has_as_long_as_it_needs(body: str) -> None:
 
 
 PYTEST = ("-m", "pytest", "-p", "tests.conftest", "-p", "no:cacheprovider", "-c", os.devnull)
+LEFT_OUT = ("CI", "PYTEST_ADDOPTS")
 NEEDS_A_SERVER = """
 from tests.programs import program
 
@@ -76,7 +77,7 @@ def test_other() -> None:
 
 def run_suite(directory: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     (directory / "test_it.py").write_text(NEEDS_A_SERVER)
-    environment = {name: value for name, value in os.environ.items() if name != "CI"}
+    environment = {name: value for name, value in os.environ.items() if name not in LEFT_OUT}
     return subprocess.run(
         [sys.executable, *PYTEST, "--rootdir", directory, directory],
         cwd=ROOT,
