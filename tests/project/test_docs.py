@@ -1,14 +1,19 @@
-"""Every example in the documentation and in docstrings runs."""
+"""Every example in the documentation and in docstrings runs, and says what it builds on."""
 
+import builtins
 import doctest
 import importlib
 import os
 import subprocess
+import symtable
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from tests.project.run_document import Block, parse
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "holdfast"
@@ -41,6 +46,42 @@ def test_the_examples_of_a_document_run(path: Path, tmp_path: Path) -> None:
     done = run_document(path, cwd=tmp_path)
 
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def names_of(table: symtable.SymbolTable) -> Iterator[tuple[str, bool]]:
+    """The global names of a block, and whether it binds them."""
+    for symbol in table.get_symbols():
+        if table.get_type() == "module" or symbol.is_global():
+            binds = symbol.is_assigned() or symbol.is_imported() or symbol.is_namespace()
+            yield symbol.get_name(), binds
+    for inner in table.get_children():
+        yield from names_of(inner)
+
+
+def missing_in(block: Block, known: set[str]) -> set[str]:
+    """What a block takes from those before it; adds what it has to `known`."""
+    names = set(names_of(symtable.symtable(block.text, "block", "exec")))
+    bound = {name for name, binds in names if binds}
+    missing = {name for name, binds in names if not binds} - bound - vars(builtins).keys()
+    taken = missing & known
+    known |= bound
+    return taken
+
+
+BUILDS = "build on each other, from top to bottom"
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_an_example_runs_by_itself_or_its_page_says_what_it_builds_on(path: Path) -> None:
+    text = path.read_text("utf-8")
+    known: set[str] = set()
+    taken = {
+        f"line {block.line}: {', '.join(sorted(missing))}"
+        for block in parse(text)
+        if block.info == "python" and (missing := missing_in(block, known))
+    }
+
+    assert not taken or BUILDS in " ".join(text.split())
 
 
 @pytest.mark.parametrize("name", MODULES)
