@@ -239,6 +239,8 @@ class Store(ABC):
     """Whether it can be asked on an event loop itself, through ``answer``."""
     files: tuple[str, ...] = ()
     """Where on this disk it lives, the place it was opened by first."""
+    files_apart: tuple[str, ...] = ()
+    """Other places on this disk that are its own alone, such as a directory of large chunks."""
 
     @property
     @abstractmethod

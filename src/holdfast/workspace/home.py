@@ -22,6 +22,9 @@ from holdfast.errors import WorkspaceError
 from holdfast.stores.base import Store
 from holdfast.stores.file_lock import LockFile
 
+_MOST_LINKS = 40
+"""The kernel follows no more."""
+
 
 def home_of(store: Store, root: bytes) -> Home:
     """The home of a workspace in a store."""
@@ -44,12 +47,15 @@ def home_of(store: Store, root: bytes) -> Home:
 
 
 def private_paths(store: Store, root: bytes) -> frozenset[bytes]:
-    """What of the store lies in the workspace, and so is never captured or touched."""
+    """What of the store lies in the workspace, and so is never captured or touched.
+
+    The way to it as well: a symlink that was followed to reach the store.
+    """
     start = root.rstrip(b"/") + b"/"
+    homes = (f"{file}.workspaces" for file in store.files)
     found: set[bytes] = set()
-    for file in store.files:
-        for path in (file, f"{file}.workspaces"):
-            whole = os.fsencode(os.path.realpath(path))
+    for place in (*store.files, *homes, *store.files_apart):
+        for whole in _ways_to(os.fsencode(os.path.abspath(place))):
             if whole == root:
                 raise WorkspaceError(
                     f"{os.fsdecode(root)!r} is the store itself: keep the store somewhere else"
@@ -57,6 +63,28 @@ def private_paths(store: Store, root: bytes) -> frozenset[bytes]:
             if whole.startswith(start):
                 found.add(whole[len(start) :])
     return frozenset(found)
+
+
+def _ways_to(path: bytes) -> list[bytes]:
+    """Where a path ends, and before that every symlink on its way."""
+    links: list[bytes] = []
+    at, rest = b"/", [part for part in reversed(path.split(b"/")) if part]
+    while rest and len(links) < _MOST_LINKS:
+        part = rest.pop()
+        if part == b"..":
+            at = os.path.dirname(at)
+            continue
+        here = os.path.join(at, part)
+        try:
+            target = os.readlink(here)
+        except OSError:  # no symlink, or nothing at all yet
+            at = here
+            continue
+        links.append(here)
+        if target.startswith(b"/"):
+            at = b"/"
+        rest += [part for part in reversed(target.split(b"/")) if part not in (b"", b".")]
+    return [*links, at]
 
 
 @dataclass(frozen=True)

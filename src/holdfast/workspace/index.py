@@ -44,7 +44,7 @@ class Folder:
 
     __slots__ = (
         *("_entries", "_rows", "chunk", "files", "inner", "key", "keys", "others", "outer"),
-        *("path", "paths", "size", "tree_id"),
+        *("names", "path", "size", "tree_id"),
     )
 
     def __init__(self, path: bytes) -> None:
@@ -60,7 +60,8 @@ class Folder:
         """Of all names looked at, captured or not."""
         self.others: dict[bytes, str] = {}
         """Names that are not captured, and why; ignore files that are ignored have no reason."""
-        self.paths: list[bytes] | None = None
+        self.names: list[bytes] | None = None
+        """Those of ``keys``, once they were needed."""
         self.tree_id = self.chunk = b""
         self.files = self.size = 0
 
