@@ -76,23 +76,25 @@ def _move_unlinked(old_fd: int, old: bytes, new_fd: int, new: bytes) -> None:
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), os.fsdecode(new))
 
 
-def put(made_fd: int, made: bytes, fd: int, name: bytes, stands: bool) -> list[bytes]:
-    """Give what was made aside its name.
+def put(made_fd: int, made: bytes, fd: int, name: bytes, stands: bool, spares: list[bytes]) -> None:
+    """Give what was made aside its name; whatever stood there is aside afterwards.
 
-    Whatever stood there is then aside in its stead; returns under which names. ``stands`` says
-    whether something is expected there.
+    ``spares`` gets the names it has there, ``stands`` says whether something is expected.
     """
-    spares: list[bytes] = []
     for _ in range(_TRIES):
         try:
             if stands:
                 if _renamed(made_fd, made, fd, name, _EXCHANGE):
-                    return [*spares, made]
+                    spares.append(made)
+                    return
                 spare = b"%b~%d" % (made, len(spares))
-                os.rename(name, spare, src_dir_fd=fd, dst_dir_fd=made_fd)
-                spares.append(spare)
+                spares.append(spare)  # first, as an interrupt may come at any moment
+                try:
+                    os.rename(name, spare, src_dir_fd=fd, dst_dir_fd=made_fd)
+                except FileNotFoundError:
+                    spares.pop()
             move(made_fd, made, fd, name)
-            return spares
+            return
         except FileNotFoundError:
             stands = False
         except FileExistsError:

@@ -12,14 +12,17 @@ import shutil
 import tempfile
 import threading
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from weakref import finalize, ref
 
 import ormsgpack
 
 from holdfast.errors import WorkspaceError
+from holdfast.stores import private
 from holdfast.stores.base import Store
+from holdfast.stores.crashpoints import reach
+from holdfast.stores.file_folders import sync
 from holdfast.stores.file_lock import LockFile
 
 _MOST_LINKS = 40
@@ -95,15 +98,19 @@ class Journal:
     undo: bytes
     staging: bytes
     paths: list[bytes] | None
+    moves: list[tuple[bytes, bytes]] = field(default_factory=list)
+    """What is made or moved aside: its name there, and the path it belongs to."""
 
     def pack(self) -> bytes:
         """The bytes of its file."""
-        return ormsgpack.packb([self.target, self.undo, self.staging, self.paths])
+        return ormsgpack.packb([self.target, self.undo, self.staging, self.paths, self.moves])
 
     @classmethod
     def unpack(cls, data: bytes) -> Journal:
         """The journal of a file."""
-        return cls(*ormsgpack.unpackb(data))
+        target, undo, staging, paths, *more = ormsgpack.unpackb(data)
+        moves = more[0] if more else []  # which 0.2 did not write down
+        return cls(target, undo, staging, paths, [(slot, path) for slot, path in moves])
 
 
 def _remove_own(process: int, directory: str) -> None:
@@ -124,7 +131,7 @@ class Home:
         """Whoever takes a snapshot or restores holds it."""
         self._held: ref[LockFile] | None = None
         try:
-            os.makedirs(directory, exist_ok=True)
+            private.make_directories(directory)
         except OSError as error:
             raise WorkspaceError(f"{directory} cannot be made: {error.strerror}") from error
 
@@ -163,7 +170,7 @@ class Home:
         try:
             return LockFile(path)
         except FileNotFoundError:  # somebody removed it all
-            os.makedirs(self.directory, exist_ok=True)
+            private.make_directories(self.directory)
             return LockFile(path)
 
     def journal(self) -> Journal | None:
@@ -180,10 +187,16 @@ class Home:
 
     def begin(self, journal: Journal) -> None:
         """Write down that a restore begins, durably and before anything is changed."""
-        with open(self._journal, "wb") as file:
+        # Beside the one that is there: at every moment there is a whole one, or none.
+        fresh = f"{self._journal}.new"
+        with open(fresh, "wb", opener=private.opener) as file:
             file.write(journal.pack())
             file.flush()
             os.fsync(file.fileno())
+        reach("workspace:journal_written")
+        os.replace(fresh, self._journal)
+        sync(self.directory)
+        reach("workspace:journaled")
 
     def end(self) -> None:
         """Write down that the restore has ended.
@@ -201,7 +214,7 @@ class Home:
 
     def remove(self) -> None:
         """Remove it; whoever opens the workspace again begins anew."""
-        for name in ("index", "index.new", "journal", "lock"):
+        for name in ("index", "index.new", "journal", "journal.new", "lock"):
             with suppress(FileNotFoundError):
                 os.unlink(os.path.join(self.directory, name))
         with suppress(OSError):  # gone already, or somebody else keeps something there

@@ -18,10 +18,11 @@ from holdfast.workspace.capture import Capturer, Progress
 from holdfast.workspace.clone import Cloner
 from holdfast.workspace.diff import TreeDiff, compare
 from holdfast.workspace.entries import DIRECTORY, FILE, SYMLINK, Entry
+from holdfast.workspace.forking import fork
 from holdfast.workspace.home import home_of, private_paths
 from holdfast.workspace.keeping import Keeper
 from holdfast.workspace.plan import as_path, chosen_paths, relative
-from holdfast.workspace.restoring import Restorer, fork
+from holdfast.workspace.restoring import Restorer
 from holdfast.workspace.results import Restored, Snapshot
 from holdfast.workspace.scan import Options
 from holdfast.workspace.shelf import Shelf
@@ -73,16 +74,19 @@ class Workspace:
             self.name = checked_name("name", name or _name_of(self._root))
             self._keeper = Keeper(self._store, self.name)
             self._shelf = Shelf(self._store)
+            private = private_paths(self._store, self._root)
             options = Options(
                 include_ignored=include_ignored,
                 skip_repositories=nested_git == "skip",
-                private=private_paths(self._store, self._root),
+                private=private,
             )
             self._home = home_of(self._store, self._root)
             self._capturer = Capturer(
                 self._root, self._store, self._home, self._keeper, options, watch
             )
-            self._restorer = Restorer(self._root, self._home, self._shelf, self._capturer)
+            self._restorer = Restorer(
+                self._root, self._store, self._home, self._keeper, self._capturer, private
+            )
             with self._home.mutex, self._home.alone():
                 self.recovered = self._restorer.recover()
         except BaseException:
