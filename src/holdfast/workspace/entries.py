@@ -33,7 +33,7 @@ number."""
 TEMPORARY = b".holdfast-tmp-"
 """How the names of files begin that a restore has not put in their place yet."""
 HELD = b".holdfast-held-"
-"""How the names of directories begin with files that somebody wrote to all through a restore."""
+"""How the names of directories begin with files that were replaced while somebody wrote to them."""
 
 _FILE_MODE, _DIRECTORY_MODE = 0o777, 0o3777
 _TIMES = 2**63

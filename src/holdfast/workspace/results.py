@@ -86,8 +86,8 @@ class Restored:
     stayed: tuple[str, ...] = ()
     """Directories that were to go, and stay because something in them is ignored or new."""
     held: tuple[str, ...] = ()
-    """Where in the workspace files are kept that somebody wrote to all the time they were
-    replaced."""
+    """Where in the workspace files are that were replaced while somebody had them open for writing:
+    what is written to them from then on goes there."""
     dry_run: bool = False
 
     @property

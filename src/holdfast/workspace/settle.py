@@ -4,7 +4,8 @@ Whoever had a file open goes on writing to it after it was moved, and whoever re
 before it was moved has their new one moved. So each is looked at again at the very end: what is not
 what was captured is captured now, and becomes part of the tree that leads back. A file is unlinked
 first and looked at once more after that, so that no moment is left in which a write goes unseen.
-One that never holds still is not removed at all, but kept beside, under a name that is told.
+One that somebody has open for writing, or that never holds still, is not removed at all, but kept
+beside, under a name that is told.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from holdfast.workspace.entries import DIRECTORY, FILE, HELD, SYMLINK, Entry
 from holdfast.workspace.index import MODE, MTIME, SIZE, Key, key_of
 from holdfast.workspace.inside import Inside, parent_and_name
 from holdfast.workspace.swap import Held
+from holdfast.workspace.writers import is_open_for_writing
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _ROUNDS = 5
@@ -39,7 +41,7 @@ class Settled:
     late: dict[bytes, Entry] = field(default_factory=dict)
     """Those that were changed meanwhile, as they were last."""
     beside: list[tuple[bytes, bytes]] = field(default_factory=list)
-    """Those that never held still: their paths, and where they are kept now."""
+    """Those that may still be written to: their paths, and where they are kept now."""
     tree_id: str = ""
     """A tree that has those that were late, where no other has them."""
 
@@ -116,6 +118,10 @@ class Settler:
         try:
             if not held.is_sure or key_of(os.fstat(fd)) != held.key:
                 return opened
+            if is_open_for_writing(fd):
+                self.put_beside(held.slot, held.path)
+                os.close(fd)
+                return None
             os.unlink(held.slot, dir_fd=aside)
             opened.is_gone = True
             now = key_of(os.fstat(fd))
@@ -157,6 +163,10 @@ class Settler:
         reach("workspace:amended")
         left: list[_Open] = []
         for opened, is_still in found:
+            if not opened.is_gone and is_open_for_writing(opened.fd):
+                self.put_beside(opened.held.slot, opened.held.path)
+                opened.close()
+                continue
             if is_still and not opened.is_gone:
                 with suppress(FileNotFoundError):
                     os.unlink(opened.held.slot, dir_fd=aside)
