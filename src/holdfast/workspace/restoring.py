@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import secrets
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import closing
 from dataclasses import replace
 from typing import Any
@@ -26,7 +26,7 @@ from holdfast.workspace.inside import Inside, parent_and_name
 from holdfast.workspace.keeping import PARTIAL, Keeper
 from holdfast.workspace.plan import Plan, in_the_way, make_plan, wanted_paths
 from holdfast.workspace.results import Restored, Snapshot
-from holdfast.workspace.settle import Settled, Settler, left_aside
+from holdfast.workspace.settle import Keep, Settled, Settler, left_aside
 from holdfast.workspace.shelf import Shelf
 from holdfast.workspace.swap import Moved, Swap, removal_slot
 from holdfast.workspace.trouble import check_room, explained
@@ -183,7 +183,8 @@ class Restorer:
             self._store, self._shelf, self._keeper, undo, _note(target, journal.paths)
         )
         with closing(way_back), Inside(self._root) as inside:
-            settler = Settler(inside, journal.staging, way_back.contents, way_back.keep)
+            keep = self._keeping(way_back, journal)
+            settler = Settler(inside, journal.staging, way_back.contents, keep)
             try:
                 settled = settler.settle(swap.held)
             except (HoldfastError, OSError) as error:
@@ -198,6 +199,15 @@ class Restorer:
         done = _restored(target, way_back.snapshot, plan, stayed=swap.stayed)
         return _with_late(done, settled)
 
+    def _keeping(self, way_back: WayBack, journal: Journal) -> Keep:
+        """Has the way back lead to more files, and whoever completes the restore know of it."""
+
+        def keep(changes: Mapping[bytes, Entry]) -> None:
+            way_back.keep(changes)
+            self._home.begin(replace(journal, undo=way_back.snapshot.root.name))
+
+        return keep
+
     def _take_back(self, swap: Swap, journal: Journal, error: BaseException) -> None:
         """Undo what was done of a restore that failed; if that fails too, the next open does it."""
         back = replace(journal, target=journal.undo, paths=None)
@@ -205,7 +215,7 @@ class Restorer:
             self._home.begin(back)
         with Inside(self._root) as inside:
             failures = swap.take_back(inside)
-        rescued = self._rescue(journal)
+        rescued = self._rescue(journal, is_going_back=True)
         if rescued:
             logger.warning(
                 "a restore of %s was taken back; what somebody wrote meanwhile is in %s",
@@ -233,7 +243,7 @@ class Restorer:
         else:
             self._home.begin(self._outer)
 
-    def _rescue(self, journal: Journal) -> Settled:
+    def _rescue(self, journal: Journal, is_going_back: bool = False) -> Settled:
         """Keep what a restore left aside and that neither of its trees has; remove the rest."""
         note = {
             "kind": "undo",
@@ -245,7 +255,8 @@ class Restorer:
         )
         way_back = WayBack(self._store, self._shelf, self._keeper, undo, note)
         with closing(way_back), Inside(self._root) as inside:
-            settler = Settler(inside, journal.staging, way_back.contents, way_back.keep)
+            keep = way_back.keep if is_going_back else self._keeping(way_back, journal)
+            settler = Settler(inside, journal.staging, way_back.contents, keep)
             lookups = [Lookup(self._shelf, chunk) for chunk in (journal.target, journal.undo)]
             files, directories = left_aside(
                 inside, journal.staging, journal.moves, lambda path: _wanted(lookups, path)
@@ -270,6 +281,7 @@ class Restorer:
         if journal is None:
             return None
         rescued = self._rescue(journal)
+        journal = self._home.journal() or journal  # its way back may lead to more by now
         self._outer = replace(journal, moves=[])
         try:
             done = self._complete(self._outer, rescued)
@@ -325,7 +337,7 @@ class Restorer:
                 self._store, self._shelf, self._keeper, undo, _note(target, journal.paths)
             )
             with closing(way_back):
-                way_back.keep({**rescued.late, **changes})
+                way_back.keep(changes)
         except CheckpointIntegrityError:  # that tree is gone; what was there just now is kept
             return _with_late(done, rescued)
         return _with_late(replace(done, undo_tree=way_back.snapshot.tree_id), rescued)
