@@ -178,7 +178,8 @@ def test_what_was_edited_at_the_last_moment_of_a_killed_restore_is_in_the_way_ba
     assert ended.signal == signal.SIGKILL, ended.error
     with Workspace(tmp_path / "repo", f"sqlite:///{tmp_path}/agent.db") as workspace:
         assert {file.read_text() for file in (tmp_path / "repo").rglob("file")} == {"one"}
-        assert workspace.recovered is not None and workspace.recovered.undo_tree is not None
+        assert workspace.recovered is not None
+        assert workspace.recovered.undo_tree is not None
         assert not left_behind(tmp_path / "repo")
         undo = workspace.recovered.undo_tree
         assert workspace.read(undo, "d0/file") == workspace.read(undo, "d4/file") == b"two"

@@ -118,7 +118,8 @@ def test_a_file_replaced_at_the_last_moment_is_in_the_way_back(
         b"a": ("file", 0o644, 0, b"one"),
         b"b": ("file", 0o644, 0, b"one"),
     }
-    assert done.undo_tree is not None and done.late == ("b",)
+    assert done.undo_tree is not None
+    assert done.late == ("b",)
     assert workspace.read(done.undo_tree, "a") == b"two"
     assert workspace.read(done.undo_tree, "b") == b"newer"
 
@@ -140,7 +141,8 @@ def test_what_is_written_through_an_open_descriptor_is_in_the_way_back(
             done = workspace.restore(target)
 
     assert (root / "file").read_text() == "one"
-    assert done.undo_tree is not None and (done.late, done.held) == (("file",), ())
+    assert done.undo_tree is not None
+    assert (done.late, done.held) == (("file",), ())
     assert workspace.read(done.undo_tree, "file") == b"three"
     assert not left_behind(root)
 

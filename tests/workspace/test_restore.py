@@ -223,7 +223,8 @@ def test_a_file_edited_while_it_is_restored_is_in_the_tree_that_leads_back(
         done = workspace.restore(before)
 
     assert (root / "file").read_text() == "one"
-    assert done.undo_tree is not None and done.late == ("file",)
+    assert done.undo_tree is not None
+    assert done.late == ("file",)
     assert workspace.read(done.undo_tree, "file") == b"written at the last moment"
     assert b"two" in [workspace.read(s, "file") for s in workspace.snapshots()]
     assert not left_behind(root)
