@@ -7,6 +7,9 @@ import shutil
 import signal
 from pathlib import Path
 
+from holdfast import SyncClient
+from holdfast.stores.base import NotesOnly
+from holdfast.stores.file import FileStore
 from holdfast.testing import crash_points
 from holdfast.workspace import Workspace
 from tests.integration.fork_server import tell
@@ -109,3 +112,25 @@ def edit_late_and_be_killed(home: str, point: str) -> None:
 
         with crash_points.listening(on_reached):
             workspace.restore(first)
+
+
+def fork_and_be_killed(home: str, point: str) -> None:
+    """A fork that is killed before it is whole."""
+    crash_points.kill_at(point, 1)
+    with Workspace(f"{home}/repo", f"sqlite:///{home}/agent.db") as workspace:
+        workspace.fork(workspace.snapshots()[0], f"{home}/forks/new")
+
+
+def export_and_be_killed(home: str) -> None:
+    """An export that is killed before it is whole."""
+    with SyncClient.open(f"sqlite:///{home}/agent.db") as client:
+        client.export(
+            f"{home}/backups/all.holdfast", progress=lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+        )
+
+
+def keep_chunks_and_be_killed(directory: str, point: str) -> None:
+    """A commit to a file store that is killed before its chunk has a name."""
+    crash_points.kill_at(point, 1)
+    with FileStore(directory) as store:
+        store.commit(NotesOnly((), {bytes(20): b"data"}))

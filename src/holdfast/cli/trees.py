@@ -72,7 +72,8 @@ def unpack(
     from holdfast.workspace.forking import fork
     from holdfast.workspace.shelf import Shelf
 
-    fork(Shelf(client.store), snapshot, os.fsencode(os.path.abspath(directory)), progress)
+    place, store = os.fsencode(os.path.abspath(directory)), client.store
+    fork(Shelf(store), snapshot, place, progress, files=store.files)
 
 
 def find_tree(client: SyncClient, given: str, session: str | None) -> Snapshot:

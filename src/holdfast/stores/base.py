@@ -200,6 +200,8 @@ class Collected:
 
     chunks: int
     bytes: int
+    unfinished: tuple[str, ...] = ()
+    """Forks and exports that processes left behind when they died."""
 
 
 @dataclass(frozen=True, slots=True)

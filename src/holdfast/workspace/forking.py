@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-import secrets
+from collections.abc import Collection
 
 from holdfast.errors import InvalidArgumentError
+from holdfast.stores.crashpoints import reach
+from holdfast.stores.unfinished import Unfinished
 from holdfast.workspace.apply import Applier, remove_staging
 from holdfast.workspace.capture import Progress
 from holdfast.workspace.clone import Cloner
@@ -23,8 +25,12 @@ def fork(
     path: bytes,
     progress: Progress | None = None,
     cloner: Cloner | None = None,
+    files: Collection[str] = (),
 ) -> None:
-    """Make a new directory of a tree: whole, or not at all."""
+    """Make a new directory of a tree: whole, or not at all.
+
+    ``files`` are those of the store beside which it is noted until it is whole.
+    """
     above, name = os.path.split(path)
     if not name:
         raise InvalidArgumentError("a fork needs the path of a new directory")
@@ -37,8 +43,8 @@ def fork(
     os.makedirs(above, exist_ok=True)
     plan = make_plan({}, shelf, source.root.name, None)
     check_room(above, plan)
-    staging = TEMPORARY + secrets.token_hex(8).encode()
-    with Inside(above) as inside:
+    with Unfinished(files, above, TEMPORARY + b"fork-") as unfinished, Inside(above) as inside:
+        staging = unfinished.name
         try:
             applier = Applier(above, staging, plan, shelf, progress, True, cloner)
             applier.stage(inside)
@@ -46,6 +52,7 @@ def fork(
             inside.forget(staging)
             fd = inside.directory(b"")
             os.rename(staging, name, src_dir_fd=fd, dst_dir_fd=fd)
+            reach("workspace:forked")
         except BaseException as error:
             remove_staging(above, staging)
             raise explained(error, b"", "nothing was made") from error

@@ -13,6 +13,7 @@ from holdfast.client.face import Face
 from holdfast.errors import InvalidArgumentError, StoreClosedError, WorkspaceError
 from holdfast.model import Checkpoint, checked_name
 from holdfast.stores.base import Store
+from holdfast.stores.unfinished import left_behind
 from holdfast.stores.urls import open_store
 from holdfast.workspace.capture import Capturer, Progress
 from holdfast.workspace.clone import Cloner
@@ -87,6 +88,7 @@ class Workspace:
             self._restorer = Restorer(
                 self._root, self._store, self._home, self._keeper, self._capturer, private
             )
+            left_behind(self._store.files)
             with self._home.mutex, self._home.alone():
                 self.recovered = self._restorer.recover()
         except BaseException:
@@ -171,7 +173,8 @@ class Workspace:
         with self._errors(self._root), self._home.mutex, self._alone():
             cloner = Cloner(self._root, self._capturer.sources())
         with self._errors(place):
-            fork(self._shelf, self._keeper.resolve(tree), place, progress, cloner)
+            source = self._keeper.resolve(tree)
+            fork(self._shelf, source, place, progress, cloner, self._store.files)
         return Workspace(place, self._store, **self._options)  # type: ignore[arg-type]
 
     def diff(self, a: TreeLike, b: TreeLike | None = None, text: bool = False) -> TreeDiff:
