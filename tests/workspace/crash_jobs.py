@@ -1,10 +1,15 @@
 """What the children do that test_crash kills: edit, snapshot, restore, and tell of each."""
 
 import hashlib
+import os
 import random
 import shutil
+import signal
 from pathlib import Path
 
+from holdfast import SyncClient
+from holdfast.stores.base import NotesOnly
+from holdfast.stores.file import FileStore
 from holdfast.testing import crash_points
 from holdfast.workspace import Workspace
 from tests.integration.fork_server import tell
@@ -12,7 +17,8 @@ from tests.workspace.kit import Picture, picture
 
 POINTS = (
     *("workspace:scanned", "workspace:kept", "workspace:staging", "workspace:staged"),
-    *("workspace:removed", "workspace:moved", "workspace:touched"),
+    *("workspace:journal_written", "workspace:journaled", "workspace:removed"),
+    *("workspace:moved", "workspace:touched", "workspace:swapped", "workspace:looked"),
     *("sqlite:begun", "sqlite:chunks_written", "sqlite:committed"),
 )
 
@@ -66,3 +72,65 @@ def work_until_killed(home: str, seed: int, point: str | None = None, time: int 
                 tell(["restoring", tree, wanted, digest(picture(root))])
                 done = workspace.restore(tree)
                 tell(["restored", tree, wanted, done.undo_tree])
+
+
+def fail_half_way_and_be_killed(home: str, point: str, time: int) -> None:
+    """A restore that fails at its third file, killed at a point while it is taken back."""
+    root = Path(home) / "repo"
+    with Workspace(root, f"sqlite:///{home}/agent.db") as workspace:
+        first = workspace.snapshots()[-1]
+        passed: list[str] = []
+        failed = False
+
+        def on_reached(name: str) -> None:
+            nonlocal failed
+            passed.append(name)
+            if not failed and passed.count("workspace:moved") == 3:
+                failed = True
+                passed.clear()
+                raise OSError(5, "Input/output error")
+            if failed and passed.count(point) == time:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        with crash_points.listening(on_reached):
+            workspace.restore(first)
+
+
+def edit_late_and_be_killed(home: str, point: str) -> None:
+    """Somebody edits at the last moment, and the restore is killed before that is captured."""
+    root = Path(home) / "repo"
+    with Workspace(root, f"sqlite:///{home}/agent.db") as workspace:
+        first = workspace.snapshots()[-1]
+
+        def on_reached(name: str) -> None:
+            if name == "workspace:staged":
+                (root / "d1" / "file").write_text("written at the last moment")
+                (root / "d2" / "file").unlink()
+                (root / "d2" / "file").symlink_to("elsewhere")
+            if name == point:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        with crash_points.listening(on_reached):
+            workspace.restore(first)
+
+
+def fork_and_be_killed(home: str, point: str) -> None:
+    """A fork that is killed before it is whole."""
+    crash_points.kill_at(point, 1)
+    with Workspace(f"{home}/repo", f"sqlite:///{home}/agent.db") as workspace:
+        workspace.fork(workspace.snapshots()[0], f"{home}/forks/new")
+
+
+def export_and_be_killed(home: str) -> None:
+    """An export that is killed before it is whole."""
+    with SyncClient.open(f"sqlite:///{home}/agent.db") as client:
+        client.export(
+            f"{home}/backups/all.holdfast", progress=lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+        )
+
+
+def keep_chunks_and_be_killed(directory: str, point: str) -> None:
+    """A commit to a file store that is killed before its chunk has a name."""
+    crash_points.kill_at(point, 1)
+    with FileStore(directory) as store:
+        store.commit(NotesOnly((), {bytes(20): b"data"}))

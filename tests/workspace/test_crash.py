@@ -16,7 +16,7 @@ from holdfast import SyncClient
 from holdfast.workspace import Workspace
 from tests.integration.fork_server import Ended, ForkServer
 from tests.workspace.crash_jobs import POINTS, digest
-from tests.workspace.kit import left_behind, picture
+from tests.workspace.kit import left_behind, picture, put
 
 pytestmark = pytest.mark.crash
 
@@ -68,6 +68,9 @@ class Survivor:
             assert now in (before, wanted)
         else:
             assert now == wanted
+            workspace.restore(workspace.recovered.undo_tree or "")
+            assert digest(picture(self.root)) == before
+            return
         if now == wanted != before:
             # What was there before is still to be had.
             for snapshot in workspace.snapshots()[:4]:
@@ -117,3 +120,68 @@ def test_a_kill_at_any_moment_loses_nothing(server: ForkServer, tmp_path: Path) 
         told = chance.randint(1, 30)
         spin = chance.randrange(400_000)
         survivor.check(server.killed(WORK, str(survivor.home), kill, told=told, spin=spin))
+
+
+def two_versions(home: Path) -> None:
+    """A workspace whose five files were "one" when they were snapshot, and are "two" now."""
+    root = home / "repo"
+    for number in range(5):
+        put(root / f"d{number}" / "file", "one")
+    with Workspace(root, f"sqlite:///{home}/agent.db") as workspace:
+        workspace.snapshot()
+    for number in range(5):
+        put(root / f"d{number}" / "file", "two")
+
+
+@pytest.mark.parametrize(
+    ("point", "time"),
+    [
+        ("workspace:journal_written", 1),
+        ("workspace:journaled", 1),
+        ("workspace:taken_back", 1),
+        ("workspace:taken_back", 3),
+    ],
+)
+def test_a_restore_that_failed_and_was_killed_while_it_was_taken_back_leaves_no_mixture(
+    point: str, time: int, server: ForkServer, tmp_path: Path
+) -> None:
+    two_versions(tmp_path)
+    was = picture(tmp_path / "repo")
+
+    ended = server.killed(
+        "tests.workspace.crash_jobs:fail_half_way_and_be_killed", str(tmp_path), point, time
+    )
+
+    assert ended.signal == signal.SIGKILL, ended.error
+    with Workspace(tmp_path / "repo", f"sqlite:///{tmp_path}/agent.db") as workspace:
+        texts = {file.read_text() for file in (tmp_path / "repo").rglob("file")}
+        assert texts in ({"one"}, {"two"})
+        assert workspace.recovered is not None
+        assert not left_behind(tmp_path / "repo")
+        workspace.restore(workspace.recovered.undo_tree or "")
+        if texts == {"one"}:
+            assert picture(tmp_path / "repo") == was
+
+
+@pytest.mark.parametrize(
+    "point", ["workspace:moved", "workspace:swapped", "workspace:looked", "workspace:amended"]
+)
+def test_what_was_edited_at_the_last_moment_of_a_killed_restore_is_in_the_way_back(
+    point: str, server: ForkServer, tmp_path: Path
+) -> None:
+    two_versions(tmp_path)
+
+    ended = server.killed(
+        "tests.workspace.crash_jobs:edit_late_and_be_killed", str(tmp_path), point
+    )
+
+    assert ended.signal == signal.SIGKILL, ended.error
+    with Workspace(tmp_path / "repo", f"sqlite:///{tmp_path}/agent.db") as workspace:
+        assert {file.read_text() for file in (tmp_path / "repo").rglob("file")} == {"one"}
+        assert workspace.recovered is not None
+        assert workspace.recovered.undo_tree is not None
+        assert not left_behind(tmp_path / "repo")
+        undo = workspace.recovered.undo_tree
+        assert workspace.read(undo, "d0/file") == workspace.read(undo, "d4/file") == b"two"
+        assert workspace.read(undo, "d1/file") == b"written at the last moment"
+        assert workspace.read(undo, "d2/file") == b"elsewhere"

@@ -212,41 +212,43 @@ def test_a_symlink_in_place_of_a_directory_is_replaced_and_not_followed(
     assert (tmp_path / "outside" / "file").read_text() == "theirs"
 
 
-def test_a_file_edited_while_it_is_restored_is_captured_first(
+def test_a_file_edited_while_it_is_restored_is_in_the_tree_that_leads_back(
     workspace: Workspace, root: Path
 ) -> None:
     put(root / "file", "one")
     before = workspace.snapshot()
     put(root / "file", "two")
 
-    def edit(time: int) -> None:
-        if time == 1:
-            put(root / "file", "written at the last moment")
+    with at("workspace:staged", lambda _: put(root / "file", "written at the last moment")):
+        done = workspace.restore(before)
 
-    with at("workspace:staged", edit) as passed:
-        workspace.restore(before)
-
-    assert len(passed) == 2
     assert (root / "file").read_text() == "one"
-    kept = [workspace.read(s, "file") for s in workspace.snapshots()]
-    assert b"written at the last moment" in kept
-    assert b"two" in kept
+    assert done.undo_tree is not None
+    assert done.late == ("file",)
+    assert workspace.read(done.undo_tree, "file") == b"written at the last moment"
+    assert b"two" in [workspace.read(s, "file") for s in workspace.snapshots()]
+    assert not left_behind(root)
 
 
-def test_a_restore_gives_up_where_somebody_writes_all_the_time(
+def test_a_restore_gives_up_where_somebody_puts_directories_in_its_way(
     workspace: Workspace, root: Path
 ) -> None:
     put(root / "file", "one")
     before = workspace.snapshot()
     put(root / "file", "two")
+
+    def block(time: int) -> None:
+        if (root / "file").is_file():
+            (root / "file").unlink()
+        put(root / "file" / f"inner {time}", "new")
 
     with (
-        at("workspace:staged", lambda time: put(root / "file", f"edit {time}")),
+        at("workspace:staged", block),
         pytest.raises(WorkspaceError, match="keeps changing"),
     ):
         workspace.restore(before)
 
-    assert (root / "file").read_text() == "edit 5"
+    assert sorted(os.listdir(root / "file")) == [f"inner {time}" for time in range(1, 6)]
     assert not left_behind(root)
 
 

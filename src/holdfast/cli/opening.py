@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Self
 from urllib.parse import quote, unquote, urlsplit
 
 from holdfast.cli.exits import NotFound, UsageError
+from holdfast.stores import private
 
 if TYPE_CHECKING:
     from holdfast.client import SyncClient
@@ -81,10 +82,11 @@ def in_folder(folder: Path) -> Place:
 def _make_folder(folder: Path) -> None:
     """Make the ``.holdfast/`` of a directory, which git is told to ignore."""
     inside = folder / FOLDER
-    inside.mkdir(parents=True, exist_ok=True)
+    private.make_directories(str(inside))
     ignore = inside / ".gitignore"
     if not ignore.exists():
-        ignore.write_text("*\n")
+        with open(ignore, "w", opener=private.opener) as file:
+            file.write("*\n")
 
 
 def url_of(file: Path) -> str:

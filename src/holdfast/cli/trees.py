@@ -69,10 +69,11 @@ def unpack(
     client: SyncClient, snapshot: Snapshot, directory: Path, progress: Progress | None = None
 ) -> None:
     """Make a new directory of a snapshot."""
-    from holdfast.workspace.restoring import fork
+    from holdfast.workspace.forking import fork
     from holdfast.workspace.shelf import Shelf
 
-    fork(Shelf(client.store), snapshot, os.fsencode(os.path.abspath(directory)), progress)
+    place, store = os.fsencode(os.path.abspath(directory)), client.store
+    fork(Shelf(store), snapshot, place, progress, files=store.files)
 
 
 def find_tree(client: SyncClient, given: str, session: str | None) -> Snapshot:

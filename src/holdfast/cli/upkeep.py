@@ -186,4 +186,6 @@ def _gc(options: Namespace, terminal: Terminal) -> int:
     else:
         said = "would be removed" if options.dry_run else "removed"
         terminal.line(f"{many(found.chunks, 'chunk')} {said}, {size(found.bytes)}")
+        for path in found.unfinished:
+            terminal.line(f"left behind by a process that died, {said}: {clean(path)}")
     return OK

@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from holdfast.core.diff import Diff
 from holdfast.errors import InvalidArgumentError
 from holdfast.model import Checkpoint, CheckpointInfo
+from holdfast.stores.private import make_directory
+from holdfast.stores.unfinished import Unfinished
 from holdfast.verbs import save
 from holdfast.verbs.read import get_info, restore
 
@@ -377,6 +379,7 @@ class _Copy:
         self._client = client
         self._job = job
         self._above: str | None = None
+        self._unfinished: Unfinished | None = None
         self._copy: Workspace | None = None
 
     def open(self) -> Workspace | str | None:
@@ -386,7 +389,11 @@ class _Copy:
             return job.workspace
         from holdfast.workspace import Snapshot, checkout
 
-        self._above = tempfile.mkdtemp(prefix="holdfast-explore-")
+        self._unfinished = Unfinished(
+            self._client.store.files, os.fsencode(tempfile.gettempdir()), b"holdfast-explore-"
+        )
+        self._above = os.path.join(tempfile.gettempdir(), os.fsdecode(self._unfinished.name))
+        make_directory(self._above)
         path = os.path.join(self._above, "files")
         self._copy = checkout(Snapshot.from_value(job.files), path, self._client)
         return self._copy
@@ -399,6 +406,8 @@ class _Copy:
         finally:
             if self._above is not None:
                 shutil.rmtree(self._above, ignore_errors=True)
+            if self._unfinished is not None:
+                self._unfinished.close()
 
 
 def _measured(outcome: Outcome, run: Any, start: float) -> Outcome:

@@ -200,6 +200,8 @@ class Collected:
 
     chunks: int
     bytes: int
+    unfinished: tuple[str, ...] = ()
+    """Forks and exports that processes left behind when they died."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +241,8 @@ class Store(ABC):
     """Whether it can be asked on an event loop itself, through ``answer``."""
     files: tuple[str, ...] = ()
     """Where on this disk it lives, the place it was opened by first."""
+    files_apart: tuple[str, ...] = ()
+    """Other places on this disk that are its own alone, such as a directory of large chunks."""
 
     @property
     @abstractmethod

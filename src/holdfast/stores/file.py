@@ -249,6 +249,7 @@ class FileStore(Store):
                 if read is not None and read[0].is_expired(now):
                     expired.append(checkpoint_id)
             self._folders.tidy()
+            self._chunks.tidy()
             with self._changing_notes():
                 self._notes.sweep(now)
         return self.delete(expired)

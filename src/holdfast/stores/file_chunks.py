@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager
 from datetime import datetime
 
 from holdfast.core.format import ID_BYTES
 from holdfast.stores.base import Collected
-from holdfast.stores.file_folders import sync, unlink
+from holdfast.stores.crashpoints import reach
+from holdfast.stores.file_folders import directories, new_draft, remove_drafts, sync, unlink
 from holdfast.stores.file_lock import locked
+from holdfast.stores.private import make_directories
 
-_TEMPORARY = ".tmp-"
+_LEFT_BEHIND = 60.0
+"""Seconds after which one is left behind that nobody has locked: 0.2 locked none."""
 
 
 class Chunks:
@@ -24,23 +26,27 @@ class Chunks:
 
     def put(self, chunks: Mapping[bytes, bytes]) -> None:
         """Keep chunks, durably; those that are there are as good as new."""
-        os.makedirs(self._directory, exist_ok=True)
+        make_directories(self._directory)
         changed = {self._directory, os.path.dirname(self._directory)}
         for name, data in chunks.items():
             path = self._path(name)
             folder = os.path.dirname(path)
-            os.makedirs(folder, exist_ok=True)
-            draft = os.path.join(folder, _TEMPORARY + secrets.token_hex(8))
+            make_directories(folder)
+            draft, fd = new_draft(folder)
             try:
-                with open(draft, "xb") as file:
-                    file.write(data)
-                    file.flush()
-                    os.fsync(file.fileno())
+                reach("file:chunk_begun")
+                rest = memoryview(data)
+                while rest:
+                    rest = rest[os.write(fd, rest) :]
+                os.fsync(fd)
+                reach("file:chunk_written")
                 with self._lock():
                     os.replace(draft, path)
             except BaseException:
                 unlink(draft)
                 raise
+            finally:
+                os.close(fd)
             changed.add(folder)
         for folder in sorted(changed, reverse=True):
             sync(folder)
@@ -71,6 +77,11 @@ class Chunks:
             count += 1
             size += found.st_size
         return Collected(count, size)
+
+    def tidy(self) -> None:
+        """Remove what writers left behind when they died before it had its name."""
+        for folder in directories(self._directory):
+            remove_drafts(folder, _LEFT_BEHIND)
 
     def sizes(self) -> list[int]:
         """The sizes of all."""

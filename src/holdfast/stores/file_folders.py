@@ -6,6 +6,7 @@ import errno
 import fcntl
 import os
 import secrets
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import sha256
@@ -14,6 +15,7 @@ from typing import BinaryIO
 from urllib.parse import quote, unquote
 
 from holdfast.errors import CheckpointConflictError, InvalidArgumentError
+from holdfast.stores import private
 from holdfast.stores.crashpoints import reach
 from holdfast.stores.file_lock import lock, locked
 
@@ -138,20 +140,15 @@ class Folders:
         for _ in range(_ATTEMPTS):
             for directory in (os.path.dirname(folder), folder):
                 try:
-                    os.mkdir(directory)
+                    private.make_directory(directory)
                 except FileExistsError:
                     pass
                 except FileNotFoundError:
                     os.stat(self.root)  # it is gone, or the one above was just removed as empty
-            path = os.path.join(folder, _TEMPORARY + secrets.token_hex(8))
             try:
-                fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+                return new_draft(folder)
             except FileNotFoundError:
                 continue
-            lock(fd)
-            if os.fstat(fd).st_nlink:
-                return path, fd
-            os.close(fd)  # tidied away before it was locked
         raise FileNotFoundError(errno.ENOENT, "the directory cannot be made", folder)
 
     def remove(self, checkpoint_id: str) -> bool:
@@ -173,17 +170,32 @@ class Folders:
             tidy_folder(folder)
 
 
+def new_draft(folder: str) -> tuple[str, int]:
+    """A new file in a directory, open and locked: it is removed as a leftover once it is not."""
+    while True:
+        path = os.path.join(folder, _TEMPORARY + secrets.token_hex(8))
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, private.FILE_MODE)
+        try:
+            lock(fd)
+            if os.fstat(fd).st_nlink:
+                return path, fd
+        except BaseException:
+            os.close(fd)
+            raise
+        os.close(fd)  # tidied away before it was locked
+
+
 def tidy_folder(folder: str) -> None:
     """Remove what writers to a directory left behind when they died, and itself if it is empty."""
     remove_drafts(folder)
     remove_if_empty(folder)
 
 
-def remove_drafts(folder: str) -> None:
-    """Remove documents that got no name because their writer died."""
+def remove_drafts(folder: str, seconds: float = 0) -> None:
+    """Remove documents that got no name because their writer died, so many seconds ago."""
     for entry in entries(folder):
         if entry.name.startswith(_TEMPORARY):
-            _remove_if_unlocked(entry.path)
+            _remove_if_unlocked(entry.path, time.time() - seconds)
 
 
 def quoted(name: str) -> str:
@@ -240,7 +252,7 @@ def _exists(path: str) -> bool:
 def _make_directories(path: str) -> None:
     """Make a directory and those above it, each entered durably in the one above."""
     try:
-        os.mkdir(path)
+        private.make_directory(path)
     except FileExistsError:
         return
     except FileNotFoundError:
@@ -280,13 +292,13 @@ def remove_if_empty(folder: str) -> None:
         pass
 
 
-def _remove_if_unlocked(path: str) -> None:
+def _remove_if_unlocked(path: str, before: float) -> None:
     try:
         fd = os.open(path, os.O_RDONLY)
     except (FileNotFoundError, PermissionError):  # removed just now, or another user's
         return
     try:
-        if lock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB):
+        if os.fstat(fd).st_mtime <= before and lock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB):
             unlink(path)
     finally:
         os.close(fd)

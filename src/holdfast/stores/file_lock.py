@@ -14,6 +14,8 @@ from io import FileIO
 from typing import Any
 from weakref import WeakSet
 
+from holdfast.stores.private import FILE_MODE
+
 _held: WeakSet[LockFile] = WeakSet()
 
 
@@ -21,7 +23,7 @@ class LockFile(FileIO):
     """A file that nobody else has locked while this is open, or only shared if this is."""
 
     def __init__(self, path: str, shared: bool = False) -> None:
-        super().__init__(os.open(path, os.O_RDONLY | (0 if shared else os.O_CREAT), 0o666))
+        super().__init__(os.open(path, os.O_RDONLY | (0 if shared else os.O_CREAT), FILE_MODE))
         try:
             _held.add(self)
             self.is_locked = lock(self.fileno(), fcntl.LOCK_SH if shared else fcntl.LOCK_EX)

@@ -43,6 +43,7 @@ from holdfast.stores.file_folders import (
 )
 from holdfast.stores.file_lock import LockFile, locked
 from holdfast.stores.file_note_document import compose_note, read_note
+from holdfast.stores.private import make_directory
 
 _PROMISE = ".promise-"
 _DIGITS = 20
@@ -78,7 +79,7 @@ class Notes:
     def changing(self) -> LockFile:
         """Nobody else reads or writes notes until it is closed, and nothing half done is left."""
         with suppress(FileExistsError):
-            os.mkdir(self.root)
+            make_directory(self.root)
         held = LockFile(self._lock)
         try:
             for promise in list(self._promises()):

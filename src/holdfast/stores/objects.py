@@ -67,6 +67,10 @@ class LargeBlobs(Store):
     100000
     """
 
+    groups_commits = False  # what waits in the queue of the store within has uploaded nothing
+    blocks = True  # wherever the store within lives, object storage is waited for
+    finds_newest = False  # the store within knows stubs where the chunks should be
+
     def __init__(
         self,
         inner: Store,
@@ -86,9 +90,12 @@ class LargeBlobs(Store):
         self._bucket = Bucket(blobs, endpoint=endpoint, timeout=timeout, options=options)
         self._inner = inner
         self._methods = Methods(above)
+        self.shares_chunks = inner.shares_chunks
         self.allow_pickle = inner.allow_pickle
         self.waits = inner.waits
         self.speaks_async = inner.speaks_async or not inner.blocks
+        self.files = inner.files
+        self.files_apart = (*inner.files_apart, *self._bucket.directories)
 
     @property
     def name(self) -> str:
@@ -184,6 +191,10 @@ class LargeBlobs(Store):
 
     def wait(self, scope: str, after: int, timeout: float) -> None:
         self._inner.wait(scope, after, timeout)
+
+    def newest(self, agent_id: str, session_id: str) -> Record | None:
+        found = self.query(Query(agent_id=agent_id, session_id=session_id, limit=1))
+        return self.load(found[0].checkpoint_id) if found else None
 
     def close(self) -> None:
         self._bucket.close()

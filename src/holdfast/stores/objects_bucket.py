@@ -9,9 +9,10 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from holdfast.errors import InvalidArgumentError, StoreClosedError, StoreConnectionError
+from holdfast.stores import private
 from holdfast.stores.forks import Locked
 from holdfast.stores.objects_errors import explained, is_about_bucket
 from holdfast.stores.objects_steps import PAGE, Download, List, NextPage, Place, Remove, Upload
@@ -64,6 +65,9 @@ class Bucket(Locked):
             self._store = place
             if endpoint is not None or options:
                 raise InvalidArgumentError("an endpoint and options go with a URL: give one")
+        prefix = _directory_of(self._store)
+        self.directories: tuple[str, ...] = () if prefix is None else (prefix,)
+        """The directory on this disk that it is, if it is one."""
         self._threads: ThreadPoolExecutor | None = None
         self._closed = False
 
@@ -169,14 +173,31 @@ async def _all_async(work: Callable[[Any], Awaitable[Any]], items: Sequence[Any]
 def _put(store: ObjectStore, item: tuple[str, bytes]) -> None:
     import obstore as obs
 
+    above = _directory_of(store)
+    if above is not None:
+        private.make_directories(os.path.dirname(os.path.join(above, item[0])))
     # In one request: a part of an upload that was cut short would stay, unseen.
     obs.put(store, *item, use_multipart=False)
+    if above is not None:  # its library makes files for everybody; the directory kept others out
+        os.chmod(os.path.join(above, item[0]), private.FILE_MODE)
 
 
 async def _aput(store: ObjectStore, item: tuple[str, bytes]) -> None:
     import obstore as obs
 
-    await obs.put_async(store, *item, use_multipart=False)
+    if _directory_of(store) is not None:
+        await asyncio.to_thread(_put, store, item)
+    else:
+        await obs.put_async(store, *item, use_multipart=False)
+
+
+def _directory_of(store: ObjectStore) -> str | None:
+    """The directory that a store of objects is, if it is one."""
+    from obstore.store import LocalStore
+
+    if not isinstance(store, LocalStore) or store.prefix is None:
+        return None
+    return os.path.abspath(store.prefix)
 
 
 def _get(store: ObjectStore, place: Place) -> bytes | None:
@@ -314,6 +335,7 @@ def _opened(
         if kind == "memory":
             return MemoryStore()
         if kind == "a directory":
+            private.make_directories(unquote(urlsplit(url).path))
             return LocalStore.from_url(url, mkdir=True)
         client, retry = _patience(timeout)
         if endpoint is not None and endpoint.startswith("http://"):

@@ -8,7 +8,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -25,7 +25,7 @@ from holdfast.errors import (
     StoreFullError,
     StoreReadOnlyError,
 )
-from holdfast.stores import forks
+from holdfast.stores import forks, private
 from holdfast.stores import sqlite_schema as sql
 
 T = TypeVar("T")
@@ -138,7 +138,7 @@ class Connections:
 
     def _make_directory(self) -> None:
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            private.make_directories(os.path.abspath(self.path.parent))
         except OSError as error:
             raise StoreConnectionError(
                 f"{self.name} cannot be opened: {error.strerror}: {self.path.parent}"
@@ -147,6 +147,8 @@ class Connections:
             raise StoreConnectionError(
                 f"{self.name} cannot be opened: it is a directory, not a file"
             )
+        with suppress(OSError):  # SQLite tells why, and gives its other files the same mode
+            private.make_file(os.path.realpath(self.path))
 
     def _connect(self) -> sqlite3.Connection:
         # isolation_level None: transactions begin and end where this code says so.

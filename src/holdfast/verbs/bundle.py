@@ -60,7 +60,7 @@ def export(
     infos = yield from _chosen(agent_id, session_id, ids)
     path = _path(file)
     version = WITH_NOTES if (yield from _any_notes(infos)) else WITHOUT_NOTES
-    writer = yield from plan.do(lambda: Writer(path, version, len(infos)))
+    writer = yield from plan.do(lambda: Writer(path, version, len(infos), engine.files))
     try:
         for done, info in enumerate(reversed(infos), 1):
             record = yield from plan.load(info.checkpoint_id)

@@ -12,7 +12,6 @@ import errno
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import fields, replace
@@ -40,6 +39,8 @@ from holdfast.errors import (
 )
 from holdfast.model import CheckpointInfo, as_framework, checked_name, microseconds, moment
 from holdfast.stores.base import Note, NotesOnly, gather
+from holdfast.stores.private import opener
+from holdfast.stores.unfinished import Unfinished
 from holdfast.verbs.checks import check_record
 from holdfast.verbs.links import Walk, links_of
 from holdfast.verbs.notes import check
@@ -49,22 +50,30 @@ FORMAT = "holdfast-bundle"
 WITHOUT_NOTES, WITH_NOTES = 1, 2
 _CHUNK, _RECORD, _NOTE, _END = b"c", b"r", b"n", b"e"
 _LENGTH = 4
+_LONGEST_NAME = 100
 
 
 class Writer:
     """Writes a bundle beside its path and moves it there when it is whole."""
 
-    def __init__(self, path: Path, version: int, checkpoints: int) -> None:
+    def __init__(
+        self, path: Path, version: int, checkpoints: int, files: Collection[str] = ()
+    ) -> None:
         path = path.resolve() if path.is_symlink() else path
         if path.is_dir():
             raise InvalidArgumentError(f"{path} is a directory: name the bundle's file")
         if path.exists() and not path.is_file():
             raise InvalidArgumentError(f"{path} is no regular file: name the bundle's file")
         self.path = path
-        with self._errors():
-            descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        self._part = Path(name)
-        self._file = os.fdopen(descriptor, "wb")
+        start = f".{path.name[:_LONGEST_NAME]}.holdfast-part-"
+        self._unfinished = Unfinished(files, os.fsencode(path.parent), os.fsencode(start))
+        self._part = path.parent / os.fsdecode(self._unfinished.name)
+        try:
+            with self._errors():
+                self._file = open(self._part, "xb", opener=opener)  # noqa: SIM115
+        except BaseException:
+            self._unfinished.close()
+            raise
         self._hash = hashlib.sha256()
         self._written: set[bytes] = set()
         self.linked: set[bytes] = set()
@@ -141,6 +150,7 @@ class Writer:
             size = self._file.tell()
             self._file.close()
             self._part.replace(self.path)
+        self._unfinished.close()
         return size
 
     def abandon(self) -> None:
@@ -148,6 +158,7 @@ class Writer:
         with suppress(OSError):  # what it could not write is not wanted any more
             self._file.close()
         self._part.unlink(missing_ok=True)
+        self._unfinished.close()
 
 
 def _as_plain(info: CheckpointInfo) -> dict[str, Any]:

@@ -51,6 +51,7 @@ class Engine:
     def __init__(self, store: Store) -> None:
         prepare()
         self.store_name = store.name
+        self.files = store.files
         self.shares_chunks = store.shares_chunks
         self.allow_pickle = store.allow_pickle
         self.waits = store.waits

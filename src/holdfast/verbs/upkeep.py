@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from holdfast.core.format import checked, decompress
@@ -12,6 +12,7 @@ from holdfast.core.tree import references
 from holdfast.errors import CheckpointIntegrityError, CheckpointNotFoundError, InvalidArgumentError
 from holdfast.model import CheckpointInfo, microseconds
 from holdfast.stores.base import NOTE_TIES, Collected, Note, Query
+from holdfast.stores.unfinished import left_behind
 from holdfast.verbs import plan
 from holdfast.verbs.engine import Engine
 from holdfast.verbs.links import PAGE, links_of
@@ -71,7 +72,9 @@ def gc(engine: Engine, grace_seconds: float, dry_run: bool) -> Plan[Collected]:
             for name, data in stored.items():
                 following += references(checked(name, data), links=True)
         level = following
-    return (yield from plan.collect(live.keys(), started - grace, dry_run))
+    collected = yield from plan.collect(live.keys(), started - grace, dry_run)
+    left = yield from plan.do(lambda: left_behind(engine.files, remove=not dry_run))
+    return replace(collected, unfinished=tuple(left))
 
 
 def _linked(infos: list[CheckpointInfo], before: datetime) -> Plan[list[tuple[bytes, bool]]]:

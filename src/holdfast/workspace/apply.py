@@ -1,4 +1,4 @@
-"""Carrying out a plan: all that is new is made aside first, and then moved into place.
+"""Making aside all that is new in a plan, before anything is moved into place.
 
 Until the first move nothing that a user sees has changed, so a full disk or an unreadable block
 does no harm. Every name is reached through descriptors of directories that follow no symlink.
@@ -6,21 +6,16 @@ does no harm. Every name is reached through descriptors of directories that foll
 
 from __future__ import annotations
 
-import errno
-import hashlib
 import os
 import stat
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
 from itertools import islice
 
-from holdfast.core.format import ID_BYTES
 from holdfast.stores.crashpoints import reach
 from holdfast.workspace.clone import Cloner
-from holdfast.workspace.entries import FILE, SMALL, SYMLINK, Entry, Place
-from holdfast.workspace.index import CTIME, INODE, MODE, MTIME, SIZE, Folder, key_of
+from holdfast.workspace.entries import SMALL, Entry, Place
 from holdfast.workspace.inside import Inside, parent_and_name
 from holdfast.workspace.plan import Plan
 from holdfast.workspace.shelf import Shelf, part_of
@@ -33,16 +28,8 @@ _BLOCKS_AT_ONCE = 4
 _ZEROS = bytes(64 * 1024)
 
 
-class Moved(Exception):
-    """A file is not what the snapshot before the restore captured: it was changed meanwhile."""
-
-    def __init__(self, path: bytes) -> None:
-        super().__init__(os.fsdecode(path))
-        self.path = path
-
-
 class Applier:
-    """Carries out a plan in a workspace."""
+    """Makes what a plan wants, in a directory beside the rest."""
 
     def __init__(
         self,
@@ -50,7 +37,6 @@ class Applier:
         staging: bytes,
         plan: Plan,
         shelf: Shelf,
-        folders: Mapping[bytes, Folder],
         progress: Callable[[int, int | None], None] | None = None,
         whole: bool = False,
         cloner: Cloner | None = None,
@@ -59,23 +45,26 @@ class Applier:
         self._staging = staging
         self._plan = plan
         self._shelf = shelf
-        self._folders = folders
         self._progress = progress
         self._cloner = cloner
         self._tops: dict[bytes, bytes] = {b"": staging} if whole else {}
-        self._staged: dict[bytes, bytes] = {}
-        self._loosened: dict[bytes, int] = {}
+        self.staged: dict[bytes, bytes] = {}
+        """Where each thing is made that is moved into place on its own."""
+        self._places: dict[bytes, bytes] = {}
         self._done = 0
         self._umask = _umask()
+        for path, _ in plan.directories:
+            self._places[path] = self._tops[path] = self._new_place(path)
+        for path, _ in (*plan.symlinks, *plan.files):
+            self._places[path] = self._new_place(path)
 
     def stage(self, inside: Inside) -> None:
         """Make everything that is new, aside."""
-        mode = 0o777 if b"" in self._tops else _OWNER
-        os.mkdir(self._staging, mode, dir_fd=inside.directory(b""))
+        os.mkdir(self._staging, _OWNER, dir_fd=inside.directory(b""))
         reach("workspace:staging")
         self._stage_directories(inside)
         for path, entry in self._plan.symlinks:
-            above, name = parent_and_name(self._place(path))
+            above, name = parent_and_name(self._places[path])
             fd = inside.directory(above)
             os.symlink(entry.place, name, dir_fd=fd)
             _set_time(name, entry, fd)
@@ -89,7 +78,7 @@ class Applier:
         if os.fstat(inside.directory(self._staging)).st_mode & stat.S_ISGID:
             passed_on.add(self._staging)
         for path, entry in self._plan.directories:
-            place = self._place(path, is_directory=True)
+            place = self._places[path]
             above, name = parent_and_name(place)
             fd = inside.directory(above)
             usable = entry.mode & _OWNER == _OWNER
@@ -104,7 +93,7 @@ class Applier:
     def _stage_files(self, inside: Inside) -> None:
         by_block: dict[bytes, list[tuple[bytes, Entry]]] = {}
         for path, entry in self._plan.files:
-            place = self._place(path)
+            place = self._places[path]
             if isinstance(entry.place, Place):
                 by_block.setdefault(entry.place.block, []).append((place, entry))
             else:
@@ -169,16 +158,13 @@ class Applier:
         finally:
             os.close(fd)
 
-    def _place(self, path: bytes, is_directory: bool = False) -> bytes:
+    def _new_place(self, path: bytes) -> bytes:
         """Where a path is made aside: in the new directory it belongs to, or on its own."""
         above, name = parent_and_name(path)
         place = self._tops.get(above)
-        if place is None:
-            place = self._staged[path] = b"%b/%d" % (self._staging, len(self._staged))
-        else:
-            place = place + b"/" + name
-        if is_directory:
-            self._tops[path] = place
+        if place is not None:
+            return place + b"/" + name
+        place = self.staged[path] = b"%b/%d" % (self._staging, len(self.staged))
         return place
 
     def _tell(self, files: int = 1) -> None:
@@ -186,121 +172,14 @@ class Applier:
         if self._progress is not None:
             self._progress(self._done, len(self._plan.files) + len(self._plan.symlinks))
 
-    def swap(self, inside: Inside) -> None:
-        """Take away what goes and move what was made into place."""
-        for path, entry in self._plan.removed:
-            above, name = parent_and_name(path)
-            fd = self._open_to_write(inside, above)
-            self._check(fd, path, name, entry)
-            with suppress(FileNotFoundError):
-                os.unlink(name, dir_fd=fd)
-            reach("workspace:removed")
-        for path in reversed(self._plan.removed_directories):
-            above, name = parent_and_name(path)
-            fd = self._open_to_write(inside, above)
-            inside.forget(path)
-            try:
-                os.rmdir(name, dir_fd=fd)
-            except OSError as error:  # what is ignored in it stays, and so does it
-                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT):
-                    raise
-        for path, place in self._staged.items():
-            self._move(inside, path, place)
-        self._set_attributes(inside)
-
-    def _move(self, inside: Inside, path: bytes, place: bytes) -> None:
-        above, name = parent_and_name(path)
-        fd = self._open_to_write(inside, above)
-        folder = self._folders.get(above)
-        before = folder.entries.get(name) if folder is not None else None
-        if before is not None and before.kind in (FILE, SYMLINK):
-            self._check(fd, path, name, before)
-        inside.forget(place)
-        staging, number = parent_and_name(place)
-        os.rename(number, name, src_dir_fd=inside.directory(staging), dst_dir_fd=fd)
-        reach("workspace:moved")
-
-    def _set_attributes(self, inside: Inside) -> None:
-        for path, entry in self._plan.touched:
-            above, name = parent_and_name(path)
-            fd = inside.directory(above)
-            if entry.kind == SYMLINK:
-                _set_time(name, entry, fd)
-            else:
-                _set_file(name, entry, fd)
-            reach("workspace:touched")
-        self._loosened.update((path, entry.mode) for path, entry in self._plan.modes)
-        self._loosened.update(
-            (path, entry.mode)
-            for path, entry in self._plan.directories
-            if entry.mode & _OWNER != _OWNER
-        )
-        self._tighten(inside, b"")
-
     def tighten(self, inside: Inside) -> None:
-        """Give directories back the modes that were loosened, or that they get in a fork."""
-        if b"" in self._tops:
-            self._loosened = {
-                path: entry.mode
-                for path, entry in self._plan.directories
-                if entry.mode & _OWNER != _OWNER
-            }
-        self._tighten(inside, self._tops.get(b"", b""))
-
-    def _tighten(self, inside: Inside, above: bytes) -> None:
-        for path, mode in sorted(self._loosened.items(), reverse=True):
-            with suppress(FileNotFoundError):  # one that was loosened may be gone
-                os.fchmod(inside.directory(b"/".join(filter(None, (above, path)))), mode)
-
-    def _open_to_write(self, inside: Inside, path: bytes) -> int:
-        """A directory in which names may be made and removed, if need be by loosening its mode."""
-        fd = inside.directory(path)
-        if path not in self._loosened:
-            mode = stat.S_IMODE(os.fstat(fd).st_mode)
-            if mode & _OWNER != _OWNER and os.geteuid() != 0:
-                os.fchmod(fd, mode | _OWNER)
-                self._loosened[path] = mode
-        return fd
-
-    def _check(self, fd: int, path: bytes, name: bytes, entry: Entry) -> None:
-        """See that a file about to go is the one that was captured."""
-        try:
-            now = key_of(os.stat(name, dir_fd=fd, follow_symlinks=False))
-        except FileNotFoundError:
-            return  # gone already, and captured
-        above, _ = parent_and_name(path)
-        folder = self._folders.get(above)
-        known = folder.keys.get(name) if folder is not None else None
-        if known is not None:
-            if known[:LINKS_MATTER_NOT] != now[:LINKS_MATTER_NOT]:
-                raise Moved(path)
-        elif (now[MTIME], now[SIZE]) != (entry.mtime, entry.size) or not _same(fd, name, entry):
-            raise Moved(path)
-
-
-LINKS_MATTER_NOT = max(MTIME, CTIME, SIZE, INODE, MODE) + 1
-
-
-def _same(fd: int, name: bytes, entry: Entry) -> bool:
-    """Whether a file still has the bytes that were captured."""
-    if entry.kind == SYMLINK:
-        try:
-            return bool(os.readlink(name, dir_fd=fd) == entry.place)
-        except OSError:
-            return False
-    try:
-        file = os.open(name, _READ, dir_fd=fd)
-    except OSError:
-        return False
-    try:
-        if not stat.S_ISREG(os.fstat(file).st_mode):
-            return False
-        digest = hashlib.sha256()
-        while data := os.read(file, 2**20):
-            digest.update(data)
-        return digest.digest()[:ID_BYTES] == entry.content
-    finally:
-        os.close(file)
+        """Give the directories of a fork, which are all there now, the modes that they get."""
+        for path, entry in reversed(self._plan.directories):
+            if entry.mode & _OWNER != _OWNER:
+                os.fchmod(inside.directory(self._places[path]), entry.mode)
+        top = inside.directory(self._staging)
+        passed_on = os.fstat(top).st_mode & stat.S_ISGID
+        os.fchmod(top, 0o777 & ~self._umask | _OWNER | passed_on)
 
 
 def _umask() -> int:
@@ -328,16 +207,6 @@ def _write_sparsely(fd: int, data: bytes) -> None:
 
 def _set_time(name: bytes, entry: Entry, fd: int) -> None:
     os.utime(name, ns=(entry.mtime, entry.mtime), dir_fd=fd, follow_symlinks=False)
-
-
-def _set_file(name: bytes, entry: Entry, fd: int) -> None:
-    file = os.open(name, _READ, dir_fd=fd)
-    try:
-        if stat.S_ISREG(os.fstat(file).st_mode):
-            os.fchmod(file, entry.mode)
-            os.utime(file, ns=(entry.mtime, entry.mtime))
-    finally:
-        os.close(file)
 
 
 def remove_staging(root: bytes, name: bytes) -> None:

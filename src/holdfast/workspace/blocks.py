@@ -92,7 +92,7 @@ class Blocks:
         """Wait until every block has its name."""
         if self._parts and not self._tasks:
             self._make(self._block, self._parts)  # not worth a thread
-            self._parts = []
+            self._block, self._parts, self._size = Block(), [], 0
         elif self._parts:
             self._close_block()
         while self._tasks:

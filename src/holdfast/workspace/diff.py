@@ -61,7 +61,7 @@ class TreeDiff:
 
 def compare(shelf: Shelf, a: bytes | None, b: bytes | None, text: bool = False) -> TreeDiff:
     """What changed from one tree to another; only what differs is read. None is an empty tree."""
-    pairs = list(_pairs(shelf, a, b))
+    pairs = list(differing(shelf, a, b))
     added = {path: new for path, old, new in pairs if old is None and new is not None}
     removed = {path: old for path, old, new in pairs if new is None and old is not None}
     both = [(path, old, new) for path, old, new in pairs if old is not None and new is not None]
@@ -118,7 +118,7 @@ def _renames(removed: dict[bytes, Entry], added: dict[bytes, Entry]) -> list[tup
     return pairs
 
 
-def _pairs(
+def differing(
     shelf: Shelf, a: bytes | None, b: bytes | None
 ) -> Iterator[tuple[bytes, Entry | None, Entry | None]]:
     """Every path at which two trees differ, with what stands there in each."""

@@ -32,6 +32,8 @@ MAX_ENTRIES = 3_000_000
 number."""
 TEMPORARY = b".holdfast-tmp-"
 """How the names of files begin that a restore has not put in their place yet."""
+HELD = b".holdfast-held-"
+"""How the names of directories begin with files that were replaced while somebody wrote to them."""
 
 _FILE_MODE, _DIRECTORY_MODE = 0o777, 0o3777
 _TIMES = 2**63
@@ -85,7 +87,7 @@ def directory_mode(mode: int) -> int:
 def is_reserved(name: bytes) -> bool:
     """Whether a name is never captured and never written: git's, Holdfast's own."""
     return name[:1] == b"." and (
-        name.lower() in (b".git", b".holdfast") or name.startswith(TEMPORARY)
+        name.lower() in (b".git", b".holdfast") or name.startswith((TEMPORARY, HELD))
     )
 
 

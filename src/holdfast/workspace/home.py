@@ -12,15 +12,21 @@ import shutil
 import tempfile
 import threading
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from weakref import finalize, ref
 
 import ormsgpack
 
 from holdfast.errors import WorkspaceError
+from holdfast.stores import private
 from holdfast.stores.base import Store
+from holdfast.stores.crashpoints import reach
+from holdfast.stores.file_folders import sync
 from holdfast.stores.file_lock import LockFile
+
+_MOST_LINKS = 40
+"""The kernel follows no more."""
 
 
 def home_of(store: Store, root: bytes) -> Home:
@@ -44,12 +50,15 @@ def home_of(store: Store, root: bytes) -> Home:
 
 
 def private_paths(store: Store, root: bytes) -> frozenset[bytes]:
-    """What of the store lies in the workspace, and so is never captured or touched."""
+    """What of the store lies in the workspace, and so is never captured or touched.
+
+    The way to it as well: a symlink that was followed to reach the store.
+    """
     start = root.rstrip(b"/") + b"/"
+    homes = (f"{file}.workspaces" for file in store.files)
     found: set[bytes] = set()
-    for file in store.files:
-        for path in (file, f"{file}.workspaces"):
-            whole = os.fsencode(os.path.realpath(path))
+    for place in (*store.files, *homes, *store.files_apart):
+        for whole in _ways_to(os.fsencode(os.path.abspath(place))):
             if whole == root:
                 raise WorkspaceError(
                     f"{os.fsdecode(root)!r} is the store itself: keep the store somewhere else"
@@ -57,6 +66,28 @@ def private_paths(store: Store, root: bytes) -> frozenset[bytes]:
             if whole.startswith(start):
                 found.add(whole[len(start) :])
     return frozenset(found)
+
+
+def _ways_to(path: bytes) -> list[bytes]:
+    """Where a path ends, and before that every symlink on its way."""
+    links: list[bytes] = []
+    at, rest = b"/", [part for part in reversed(path.split(b"/")) if part]
+    while rest and len(links) < _MOST_LINKS:
+        part = rest.pop()
+        if part == b"..":
+            at = os.path.dirname(at)
+            continue
+        here = os.path.join(at, part)
+        try:
+            target = os.readlink(here)
+        except OSError:  # no symlink, or nothing at all yet
+            at = here
+            continue
+        links.append(here)
+        if target.startswith(b"/"):
+            at = b"/"
+        rest += [part for part in reversed(target.split(b"/")) if part not in (b"", b".")]
+    return [*links, at]
 
 
 @dataclass(frozen=True)
@@ -67,15 +98,19 @@ class Journal:
     undo: bytes
     staging: bytes
     paths: list[bytes] | None
+    moves: list[tuple[bytes, bytes]] = field(default_factory=list)
+    """What is made or moved aside: its name there, and the path it belongs to."""
 
     def pack(self) -> bytes:
         """The bytes of its file."""
-        return ormsgpack.packb([self.target, self.undo, self.staging, self.paths])
+        return ormsgpack.packb([self.target, self.undo, self.staging, self.paths, self.moves])
 
     @classmethod
     def unpack(cls, data: bytes) -> Journal:
         """The journal of a file."""
-        return cls(*ormsgpack.unpackb(data))
+        target, undo, staging, paths, *more = ormsgpack.unpackb(data)
+        moves = more[0] if more else []  # which 0.2 did not write down
+        return cls(target, undo, staging, paths, [(slot, path) for slot, path in moves])
 
 
 def _remove_own(process: int, directory: str) -> None:
@@ -96,7 +131,7 @@ class Home:
         """Whoever takes a snapshot or restores holds it."""
         self._held: ref[LockFile] | None = None
         try:
-            os.makedirs(directory, exist_ok=True)
+            private.make_directories(directory)
         except OSError as error:
             raise WorkspaceError(f"{directory} cannot be made: {error.strerror}") from error
 
@@ -135,7 +170,7 @@ class Home:
         try:
             return LockFile(path)
         except FileNotFoundError:  # somebody removed it all
-            os.makedirs(self.directory, exist_ok=True)
+            private.make_directories(self.directory)
             return LockFile(path)
 
     def journal(self) -> Journal | None:
@@ -152,10 +187,16 @@ class Home:
 
     def begin(self, journal: Journal) -> None:
         """Write down that a restore begins, durably and before anything is changed."""
-        with open(self._journal, "wb") as file:
+        # Beside the one that is there: at every moment there is a whole one, or none.
+        fresh = f"{self._journal}.new"
+        with open(fresh, "wb", opener=private.opener) as file:
             file.write(journal.pack())
             file.flush()
             os.fsync(file.fileno())
+        reach("workspace:journal_written")
+        os.replace(fresh, self._journal)
+        sync(self.directory)
+        reach("workspace:journaled")
 
     def end(self) -> None:
         """Write down that the restore has ended.
@@ -173,7 +214,7 @@ class Home:
 
     def remove(self) -> None:
         """Remove it; whoever opens the workspace again begins anew."""
-        for name in ("index", "index.new", "journal", "lock"):
+        for name in ("index", "index.new", "journal", "journal.new", "lock"):
             with suppress(FileNotFoundError):
                 os.unlink(os.path.join(self.directory, name))
         with suppress(OSError):  # gone already, or somebody else keeps something there

@@ -15,6 +15,7 @@ from typing import Any
 import ormsgpack
 from xxhash import xxh3_64_digest
 
+from holdfast.stores import private
 from holdfast.workspace.entries import Entry, Place
 
 Key = tuple[int, int, int, int, int, int]
@@ -44,7 +45,7 @@ class Folder:
 
     __slots__ = (
         *("_entries", "_rows", "chunk", "files", "inner", "key", "keys", "others", "outer"),
-        *("path", "paths", "size", "tree_id"),
+        *("names", "path", "size", "tree_id"),
     )
 
     def __init__(self, path: bytes) -> None:
@@ -60,7 +61,8 @@ class Folder:
         """Of all names looked at, captured or not."""
         self.others: dict[bytes, str] = {}
         """Names that are not captured, and why; ignore files that are ignored have no reason."""
-        self.paths: list[bytes] | None = None
+        self.names: list[bytes] | None = None
+        """Those of ``keys``, once they were needed."""
         self.tree_id = self.chunk = b""
         self.files = self.size = 0
 
@@ -202,7 +204,7 @@ class Index:
             self._replace([self.identity, *rows, *anchor])
             self._logged = len(rows) + 1
         else:
-            with open(self.file, "ab") as file:
+            with open(self.file, "ab", opener=private.opener) as file:
                 file.write(b"".join(map(_framed, rows + anchor)))
         self._saved_anchor = self.anchor
         self._changed.clear()
@@ -210,7 +212,7 @@ class Index:
 
     def _replace(self, rows: list[Any]) -> None:
         fresh = f"{self.file}.new"
-        with open(fresh, "wb") as file:
+        with open(fresh, "wb", opener=private.opener) as file:
             file.write(b"".join(map(_framed, rows)))
         os.replace(fresh, self.file)
 

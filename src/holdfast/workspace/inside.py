@@ -52,7 +52,9 @@ class Inside:
         start = len(names) - 1
         while start and b"/".join(names[:start]) not in self._open:
             start -= 1
-        fd = os.dup(self._open[b"/".join(names[:start])])
+        above = b"/".join(names[:start])
+        nearest = self._open[above] = self._open.pop(above)  # as it may be needed again soon
+        fd = os.dup(nearest)
         for name in names[start:]:
             try:
                 inner = os.open(name, _DIRECTORY, dir_fd=fd)

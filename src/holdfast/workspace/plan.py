@@ -46,9 +46,18 @@ class Plan:
 Folders = Mapping[bytes, Folder]
 
 
-def make_plan(folders: Folders, shelf: Shelf, root: bytes, paths: Collection[bytes] | None) -> Plan:
-    """How to get from these folders to a tree, at these paths and below or everywhere."""
-    return _Planner(folders, Selection(paths)).plan(shelf, root)
+def make_plan(
+    folders: Folders,
+    shelf: Shelf,
+    root: bytes,
+    paths: Collection[bytes] | None,
+    private: Collection[bytes] = (),
+) -> Plan:
+    """How to get from these folders to a tree, at these paths and below or everywhere.
+
+    What is private stays as it is, whatever the tree says of it.
+    """
+    return _Planner(folders, Selection(paths), frozenset(private)).plan(shelf, root)
 
 
 class Selection:
@@ -76,8 +85,9 @@ class Selection:
 
 
 class _Planner:
-    def __init__(self, folders: Folders, selection: Selection) -> None:
+    def __init__(self, folders: Folders, selection: Selection, private: frozenset[bytes]) -> None:
         self._folders = folders
+        self._private = private
         self._selection = selection
         self._made = Plan()
 
@@ -98,6 +108,8 @@ class _Planner:
                 self._remove(start + name, entry)
         for name, entry in tree.entries.items():
             inner = start + name
+            if inner in self._private:
+                continue
             before = now.get(name)
             if self._selection.holds(inner):
                 descend = self._change(inner, before, entry)

@@ -80,6 +80,14 @@ class Restored:
     """Directories that were made."""
     bytes: int = 0
     """How many bytes were written."""
+    late: tuple[str, ...] = ()
+    """Files that somebody changed while they were replaced; ``undo_tree`` has them as they were
+    last."""
+    stayed: tuple[str, ...] = ()
+    """Directories that were to go, and stay because something in them is ignored or new."""
+    held: tuple[str, ...] = ()
+    """Where in the workspace files are that were replaced while somebody had them open for writing:
+    what is written to them from then on goes there."""
     dry_run: bool = False
 
     @property

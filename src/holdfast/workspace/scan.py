@@ -7,34 +7,34 @@ import hashlib
 import os
 import stat
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from holdfast.core.format import ID_BYTES
 from holdfast.stores.crashpoints import reach
-from holdfast.workspace.blocks import Block, Blocks, Spot
-from holdfast.workspace.cut import cut
+from holdfast.workspace.blocks import Blocks
+from holdfast.workspace.contents import Contents
 from holdfast.workspace.entries import (
     DIRECTORY,
-    EMPTY_FILE,
-    FILE,
     SMALL,
     SYMLINK,
     Entry,
+    Place,
     directory_mode,
-    file_mode,
     is_reserved,
-    pack_pieces,
     pack_tree,
 )
 from holdfast.workspace.ignore import FILES, EverythingIsLeftOut, NoRules, Rules
-from holdfast.workspace.index import LINKS, MODE, MTIME, SIZE, Folder, Key, key_of, trusted
+from holdfast.workspace.index import LINKS, MODE, SIZE, Folder, Key, key_of, trusted
 from holdfast.workspace.inside import Inside
 from holdfast.workspace.whereabouts import Whereabouts
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _AT_ONCE = 2**20
 _ATTEMPTS = 4
+_LONGEST_PATH = 4096
+"""What lies deeper is reached by descriptor alone, which no program of the user's does."""
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.ESTALE)
 REPOSITORY = "a repository of its own"
 _SPECIAL = {
@@ -88,10 +88,6 @@ class Found:
     """Folders with a file that has other names."""
 
 
-class _Pieces(list[tuple[Block, int]]):
-    """The pieces of a large file, whose names are not known before they are hashed."""
-
-
 class Scanner:
     """Brings the folders of an index up to what is on the disk."""
 
@@ -105,19 +101,18 @@ class Scanner:
         also_known: Mapping[bytes, object],
         whereabouts: Whereabouts,
         progress: Callable[[int, int | None], None] | None = None,
-        on_folder: Callable[[bytes], None] | None = None,
+        on_folder: Callable[[bytes, int], None] | None = None,
     ) -> None:
-        self._root = root
+        self._above_all = len(root.rstrip(b"/")) + 1
         self._folders = folders
         self._blocks = blocks
         self._options = options
-        self._pieces_of = pieces_of
+        self.contents = Contents(blocks, self._stored, pieces_of)
         self._also_known = also_known
         self._whereabouts = whereabouts
         self._progress = progress
         self._on_folder = on_folder
         self._started = time.time_ns()
-        self._new: dict[bytes, object] = {}
         self._files = 0
         self._forced: set[bytes] = set()
         self._inside = Inside(root)
@@ -133,7 +128,8 @@ class Scanner:
             folder = self._folders.get(path.rpartition(b"/")[0])
             if folder is not None:
                 folder.key = None  # so that it is listed again
-        visited = self._walk([(b"", key_of(os.lstat(self._root)), NoRules())])
+        top = key_of(os.fstat(self._inside.directory(b"")))
+        visited = self._walk([(b"", top, NoRules())])
         for path in self._folders.keys() - visited:
             self._forget(path)
         self._rebuild()
@@ -149,7 +145,7 @@ class Scanner:
             if folder is not None and (names is None or not self._retake(folder, names)):
                 folder.key = None  # so that it is listed again
                 try:
-                    key = key_of(os.lstat(self._whole(path)))
+                    key = key_of(os.fstat(self._inside.directory(path)))
                 except OSError:
                     continue  # gone, as its parent will tell, which is dirty too
                 self._walk([(path, key, self._rules_above(path))], only_new=True)
@@ -170,9 +166,6 @@ class Scanner:
                 if folder.entries[name] != before:
                     self.found.changed.add(folder.path)
         return True
-
-    def _whole(self, path: bytes, name: bytes = b"") -> bytes:
-        return b"/".join(filter(None, (self._root, path, name)))
 
     @staticmethod
     def _whole_name(path: bytes, name: bytes) -> bytes:
@@ -200,7 +193,7 @@ class Scanner:
 
     def _text(self, path: bytes, name: bytes) -> bytes:
         try:
-            fd = os.open(self._whole(path, name), _READ)
+            fd = os.open(name, _READ, dir_fd=self._inside.directory(path))
         except OSError:
             return b""
         try:
@@ -218,7 +211,7 @@ class Scanner:
             rules: Rules | None = None
             seen = self._unchanged(folder, key, outer)
             if folder is None or seen is None:
-                fresh = self._read(path, key, outer, folder)
+                fresh = self._read(path, outer, folder)
                 if fresh is None:
                     continue
                 folder, seen, rules = fresh
@@ -248,23 +241,32 @@ class Scanner:
         """The keys of what is in a folder, if nothing in it has changed."""
         if folder is None or folder.key != key or folder.outer != outer.fingerprint:
             return None
-        if folder.paths is None:
-            start = self._whole(folder.path) + b"/"
-            folder.paths = [start + name for name in folder.keys]
+        if folder.names is None:
+            folder.names = list(folder.keys)
         try:
-            keys = list(map(key_of, map(os.lstat, folder.paths)))
+            keys = self._keys(folder.path, folder.names)
         except OSError:
             return None
         return folder.keys if keys == list(folder.keys.values()) else None  # type: ignore[return-value]
 
+    def _keys(self, path: bytes, names: Iterable[bytes]) -> list[Key]:
+        """The keys of what is in a directory, which no symlink leads away from."""
+        look = partial(os.stat, dir_fd=self._inside.directory(path), follow_symlinks=False)
+        return list(map(key_of, map(look, names)))
+
     def _read(
-        self, path: bytes, key: Key, outer: Rules, old: Folder | None
+        self, path: bytes, outer: Rules, old: Folder | None
     ) -> tuple[Folder, dict[bytes, Key], Rules] | None:
         """List a directory and take in what is new in it; None if it cannot be listed."""
-        if self._on_folder is not None:
-            self._on_folder(path)
+        reach("workspace:listing")
         try:
-            names, others, rules = self._list(path, outer)
+            if self._above_all + len(path) >= _LONGEST_PATH:
+                raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
+            fd = self._inside.directory(path)
+            key = key_of(os.fstat(fd))
+            if self._on_folder is not None:
+                self._on_folder(path, fd)
+            names, others, rules = self._list(path, fd, outer)
         except OSError as error:
             self._drop(path, error)
             return None
@@ -294,14 +296,16 @@ class Scanner:
         self.found.gone.discard(path)
         return folder, seen, rules
 
-    def _list(self, path: bytes, outer: Rules) -> tuple[list[bytes], dict[bytes, str], Rules]:
+    def _list(
+        self, path: bytes, fd: int, outer: Rules
+    ) -> tuple[list[bytes], dict[bytes, str], Rules]:
         """The names in a directory that are captured, others that matter, and the rules."""
         names: list[bytes] = []
         others: dict[bytes, str] = {}
         start = path + b"/" if path else b""
         private, wanted = self._options.private, self._options.wanted
-        with os.scandir(self._whole(path)) as found:
-            items = [(item.name, item.is_dir(follow_symlinks=False)) for item in found]
+        with os.scandir(fd) as found:
+            items = [(os.fsencode(item.name), item.is_dir(follow_symlinks=False)) for item in found]
         has_rules = path in self._forced or any(name in FILES for name, _ in items)
         rules = self._rules(path, outer) if has_rules else outer
         for name, is_directory in items:
@@ -318,15 +322,13 @@ class Scanner:
         return names, others, rules
 
     def _look(self, path: bytes, names: list[bytes], others: dict[bytes, str]) -> dict[bytes, Key]:
-        start = self._whole(path) + b"/"
         try:
-            stats = list(map(key_of, map(os.lstat, [start + name for name in names])))
-            return dict(zip(names, stats, strict=True))
+            return dict(zip(names, self._keys(path, names), strict=True))
         except OSError:
             seen: dict[bytes, Key] = {}
             for name in names:
                 try:
-                    seen[name] = key_of(os.lstat(start + name))
+                    (seen[name],) = self._keys(path, [name])
                 except OSError as error:
                     if error.errno not in _GONE:
                         others[name] = _reason(error)
@@ -359,11 +361,10 @@ class Scanner:
             self.found.changed.discard(path)
             self.found.noted.discard(path)
 
-    def stored(self, content: bytes) -> object:
+    def _stored(self, content: bytes) -> object:
         """Where the same bytes lie already, if they do."""
-        for known in (self._new, self._also_known):
-            if content in known:
-                return known[content]
+        if content in self._also_known:
+            return self._also_known[content]
         return self._whereabouts.find(self._folders, content)
 
     def _rebuild(self) -> None:
@@ -392,11 +393,9 @@ class Scanner:
             else:
                 files += 1
                 size += entry.size
-                if isinstance(entry.place, Spot):
-                    entries[name] = entry._replace(place=entry.place.place())
-                elif isinstance(entry.place, _Pieces):
-                    listed = [(block.name, length) for block, length in entry.place]
-                    entries[name] = entry._replace(place=self._blocks.keep(pack_pieces(listed)))
+                place = entry.place
+                if place is not None and type(place) is not Place and type(place) is not bytes:
+                    entries[name] = self.contents.settled(entry)
         folder.files, folder.size = files, size
         identity, raw = pack_tree(entries)
         if identity != folder.tree_id:
@@ -408,7 +407,6 @@ class _Reader:
 
     def __init__(self, scanner: Scanner, path: bytes, old: Folder | None) -> None:
         self._scanner = scanner
-        self._blocks = scanner._blocks
         self._path = path
         self._keys = old.keys if old is not None else {}
 
@@ -440,7 +438,7 @@ class _Reader:
     def retake(self, folder: Folder, name: bytes, before: Entry) -> bool:
         """Take in a file that is known; False if it is none any more, or cannot be read."""
         try:
-            key = key_of(os.lstat(self._scanner._whole(self._path, name)))
+            (key,) = self._scanner._keys(self._path, [name])
             if not stat.S_ISREG(key[MODE]):
                 return False
             entry, key_now = self._file(name, key, before)
@@ -453,7 +451,7 @@ class _Reader:
     def _directory(self, name: bytes, key: Key, before: Entry | None) -> Entry:
         if self._scanner._options.skip_repositories:
             try:
-                os.lstat(self._scanner._whole(self._path, name) + b"/.git")
+                self._scanner._keys(Scanner._whole_name(self._path, name), [b".git"])
             except OSError:
                 pass
             else:
@@ -486,13 +484,15 @@ class _Reader:
         try:
             for _ in range(_ATTEMPTS):
                 reach("workspace:reading")
-                entry = self._contents(fd, key, before)
+                entry = self._scanner.contents.read(fd, key, before)
                 reach("workspace:read")
                 now: Key = key_of(os.fstat(fd))
                 if not stat.S_ISREG(now[MODE]):
                     raise _Unreadable("replaced while it was read")
                 if now == key and entry.size == key[SIZE]:
                     return entry, key
+                if now[SIZE] > key[SIZE] == entry.size > SMALL:
+                    break  # a log, for instance, which may grow faster than it can be read
                 key = now
                 os.lseek(fd, 0, os.SEEK_SET)
         except OSError as error:
@@ -502,50 +502,6 @@ class _Reader:
         assert entry is not None
         self._scanner.found.unsettled.append(Scanner._whole_name(self._path, name))
         return entry, None
-
-    def _contents(self, fd: int, key: Key, before: Entry | None) -> Entry:
-        mode, mtime = file_mode(key[MODE]), key[MTIME]
-        if key[SIZE] > SMALL:
-            return self._large(fd, mode, mtime, before)
-        data = os.read(fd, SMALL + 1) if key[SIZE] else os.read(fd, 1)
-        while 0 < len(data) < key[SIZE] and (more := os.read(fd, SMALL)):
-            data += more
-        data = data[:SMALL]  # one that grew past it is seen to have changed, and read again
-        if not data:
-            return Entry(FILE, mode, mtime, 0, EMPTY_FILE, None)
-        content = hashlib.sha256(data).digest()[:ID_BYTES]
-        place = self._place_of(content, before)
-        if place is None:
-            place = self._scanner._new[content] = self._blocks.add(data)
-        return Entry(FILE, mode, mtime, len(data), content, place)
-
-    def _large(self, fd: int, mode: int, mtime: int, before: Entry | None) -> Entry:
-        if before is not None and before.kind == FILE and isinstance(before.place, bytes):
-            self._blocks.known.update(self._scanner._pieces_of(before))
-        digest = hashlib.sha256()
-        pieces: list[tuple[Block, int]] = []
-        buffer, size, is_end = b"", 0, False
-        while not is_end:
-            data = os.read(fd, _AT_ONCE)
-            is_end = not data
-            digest.update(data)
-            size += len(data)
-            buffer += data
-            while length := cut(buffer, is_end):
-                pieces.append((self._blocks.piece(buffer[:length]), length))
-                buffer = buffer[length:]
-        content = digest.digest()[:ID_BYTES]
-        if size == 0:
-            return Entry(FILE, mode, mtime, 0, EMPTY_FILE, None)
-        place = self._place_of(content, before)
-        if place is None:
-            place = self._scanner._new[content] = _Pieces(pieces)
-        return Entry(FILE, mode, mtime, size, content, place)
-
-    def _place_of(self, content: bytes, before: Entry | None) -> object:
-        if before is not None and before.kind == FILE and before.content == content:
-            return before.place
-        return self._scanner.stored(content)
 
     def _folder_fd(self) -> int:
         return self._scanner._inside.directory(self._path)

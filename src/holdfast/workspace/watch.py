@@ -14,11 +14,16 @@ from collections.abc import Iterable
 from typing import Any
 
 from holdfast.errors import InvalidArgumentError
+from holdfast.workspace.inside import Inside
 
 logger = logging.getLogger("holdfast")
 
 Changes = dict[bytes, set[bytes] | None]
 """For each directory the names of files that were written to; None where there is more to see."""
+
+
+_GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG)
+_LIMITS = {errno.EMFILE: "instances", errno.ENOSPC: "watches"}
 
 
 class Watcher:
@@ -47,7 +52,6 @@ class Watcher:
             | flags.DELETE_SELF
             | flags.MOVE_SELF
             | flags.ONLYDIR
-            | flags.DONT_FOLLOW
             | flags.EXCL_UNLINK
         )
         # Numbers, as sums of flags are slow.
@@ -79,18 +83,27 @@ class Watcher:
         except OSError as error:
             self._give_up(error)
             return
-        for path in list(folders):
-            self.add(path)
+        with Inside(self._root) as inside:
+            for path in list(folders):
+                try:
+                    fd = inside.directory(path)
+                except OSError as error:
+                    if error.errno not in _GONE:
+                        self._give_up(error)
+                        return
+                    # The scan will not find it either, or its parent changes when it comes back.
+                else:
+                    self.add(path, fd)
 
-    def add(self, path: bytes) -> None:
-        """Watch one more directory, before it is listed."""
+    def add(self, path: bytes, fd: int) -> None:
+        """Watch one more directory, which is open, before it is listed."""
         if self._events is None:
             return
         try:
-            number = self._events.add_watch(b"/".join(filter(None, (self._root, path))), self._mask)
-        except (FileNotFoundError, NotADirectoryError, PermissionError):
+            number = self._events.add_watch(b"/proc/self/fd/%d" % fd, self._mask)
+        except PermissionError:
             return  # the scan will not find it either, or its parent changes when it comes back
-        except OSError as error:  # no more watches allowed
+        except OSError as error:  # no more watches allowed, or no /proc
             self._give_up(error)
             return
         self._paths[number] = path
@@ -136,8 +149,9 @@ class Watcher:
         return stat.S_ISREG(found.st_mode) and found.st_nlink > 1
 
     def _give_up(self, error: OSError) -> None:
-        limit = "instances" if error.errno == errno.EMFILE else "watches"
-        self.problem = f"{error.strerror}; raise fs.inotify.max_user_{limit} to watch it"
+        limit = _LIMITS.get(error.errno or 0)
+        remedy = f"; raise fs.inotify.max_user_{limit} to watch it" if limit else ""
+        self.problem = f"{error.strerror}{remedy}"
         logger.warning("%s is not watched: %s", os.fsdecode(self._root), self.problem)
         self._stop()
 

@@ -13,15 +13,17 @@ from holdfast.client.face import Face
 from holdfast.errors import InvalidArgumentError, StoreClosedError, WorkspaceError
 from holdfast.model import Checkpoint, checked_name
 from holdfast.stores.base import Store
+from holdfast.stores.unfinished import left_behind
 from holdfast.stores.urls import open_store
 from holdfast.workspace.capture import Capturer, Progress
 from holdfast.workspace.clone import Cloner
 from holdfast.workspace.diff import TreeDiff, compare
 from holdfast.workspace.entries import DIRECTORY, FILE, SYMLINK, Entry
+from holdfast.workspace.forking import fork
 from holdfast.workspace.home import home_of, private_paths
 from holdfast.workspace.keeping import Keeper
 from holdfast.workspace.plan import as_path, chosen_paths, relative
-from holdfast.workspace.restoring import Restorer, fork
+from holdfast.workspace.restoring import Restorer
 from holdfast.workspace.results import Restored, Snapshot
 from holdfast.workspace.scan import Options
 from holdfast.workspace.shelf import Shelf
@@ -73,16 +75,20 @@ class Workspace:
             self.name = checked_name("name", name or _name_of(self._root))
             self._keeper = Keeper(self._store, self.name)
             self._shelf = Shelf(self._store)
+            private = private_paths(self._store, self._root)
             options = Options(
                 include_ignored=include_ignored,
                 skip_repositories=nested_git == "skip",
-                private=private_paths(self._store, self._root),
+                private=private,
             )
             self._home = home_of(self._store, self._root)
             self._capturer = Capturer(
                 self._root, self._store, self._home, self._keeper, options, watch
             )
-            self._restorer = Restorer(self._root, self._home, self._shelf, self._capturer)
+            self._restorer = Restorer(
+                self._root, self._store, self._home, self._keeper, self._capturer, private
+            )
+            left_behind(self._store.files)
             with self._home.mutex, self._home.alone():
                 self.recovered = self._restorer.recover()
         except BaseException:
@@ -167,7 +173,8 @@ class Workspace:
         with self._errors(self._root), self._home.mutex, self._alone():
             cloner = Cloner(self._root, self._capturer.sources())
         with self._errors(place):
-            fork(self._shelf, self._keeper.resolve(tree), place, progress, cloner)
+            source = self._keeper.resolve(tree)
+            fork(self._shelf, source, place, progress, cloner, self._store.files)
         return Workspace(place, self._store, **self._options)  # type: ignore[arg-type]
 
     def diff(self, a: TreeLike, b: TreeLike | None = None, text: bool = False) -> TreeDiff:
