@@ -65,12 +65,12 @@ class MemoryStore(Locked, Store):
 
     def commit(self, commit: Commit | NotesOnly) -> None:
         with self._open():
+            if commit.unless is not None and commit.unless[1] in self._keys(commit.unless[0]):
+                raise Fenced(commit.unless)
             if isinstance(commit, Commit):
                 self._check(commit)
             elif commit.removals not in (None, self._removals):
                 raise MissingBase
-            if commit.unless is not None and commit.unless[1] in self._keys(commit.unless[0]):
-                raise Fenced(commit.unless)
             self._check_keys(commit.notes)
             now = datetime.now(UTC)
             for name, stored in commit.chunks.items():

@@ -55,6 +55,9 @@ T = TypeVar("T")
 
 _BATCH = 500
 
+Placed = tuple[int, CheckpointInfo]
+"""A record with its place."""
+
 
 class SqliteStore(Store):
     """Keeps checkpoints in an SQLite file, safe for many threads and processes at once.
@@ -272,17 +275,23 @@ class SqliteStore(Store):
     def query(self, query: Query) -> list[CheckpointInfo]:
         return [info for _, info in self._query(query)]
 
-    def _query(self, query: Query) -> list[tuple[int, CheckpointInfo]]:
+    def _query(self, query: Query) -> list[Placed]:
         """The records asked for, each with its place."""
         if query.ids is not None and len(query.ids) > _BATCH:
             parts = [self._query(replace(query, ids=ids)) for ids in _batches(list(set(query.ids)))]
             found = sorted(chain.from_iterable(parts), key=itemgetter(0), reverse=True)
             return found[: query.limit]
 
-        def read(db: sqlite3.Connection) -> list[tuple[int, CheckpointInfo]]:
-            rows = chain.from_iterable(_select(db, query, *bounds) for bounds in _untils(query))
-            found = ((row[0], _info(row)) for row in rows)
-            return list(islice((each for each in found if query.tagged(each[1])), query.limit))
+        def read(db: sqlite3.Connection) -> list[Placed]:
+            found: list[Placed] = []
+            for bounds in _untils(query):
+                left = None if query.limit is None else query.limit - len(found)
+                part = replace(query, limit=left)
+                rows: Iterator[Placed] = map(_placed, _select(db, part, *bounds))
+                if query.tags:
+                    rows = filter(lambda placed: query.tagged(placed[1]), rows)
+                found += islice(rows, left)
+            return found
 
         return self._db.read(read)
 
@@ -396,7 +405,7 @@ def _select(
     # Tags are compared by the caller, so with them the statement cannot know where to stop.
     limit = -1 if query.limit is None or query.tags else query.limit
     statement = f"{sql.SELECT_RECORDS} {where} {sql.NEWEST_FIRST} LIMIT ?"
-    yield from db.execute(statement, (*values, limit))
+    return db.execute(statement, (*values, limit))
 
 
 def _where(query: Query, condition: str, bound: list[Any]) -> tuple[str, list[Any]]:
@@ -476,6 +485,10 @@ def _row(info: CheckpointInfo, session: int, seq: int) -> Row:
         body_of(info),
         bytes.fromhex(info.checksum),
     )
+
+
+def _placed(row: Row) -> Placed:
+    return row[0], _info(row)
 
 
 def _info(row: Row) -> CheckpointInfo:

@@ -61,6 +61,11 @@ class Tree:
         return longest
 
 
+def is_next(key: str) -> bool:
+    """Whether a note says which checkpoint followed the one it is on, as runs of 0.2 noted."""
+    return key == "next" or key.startswith("next/")
+
+
 def grow(infos: list[CheckpointInfo], session_id: str) -> Tree:
     """The tree that a session is part of: its own checkpoints and all that descend from them.
 
