@@ -100,12 +100,6 @@ class CheckpointInfo(Header):
         values = {**self.__dict__, **changes}
         return CheckpointInfo.of({**values, "checksum": checksum(values)})
 
-    def following(self, other: CheckpointInfo | None) -> CheckpointInfo:
-        """The same record, dated after another: clocks of two processes may differ."""
-        if other is None or other.created_at < self.created_at:
-            return self
-        return self.with_(created_at=other.created_at + timedelta(microseconds=1))
-
     def as_dict(self) -> dict[str, Any]:
         """Plain data, as ``holdfast log --json`` prints it."""
         return _as_dict(self)

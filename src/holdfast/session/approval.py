@@ -19,7 +19,7 @@ from holdfast.errors import (
 )
 from holdfast.model import checked_name
 from holdfast.session.effects import KINDS, Effect, copied
-from holdfast.stores.base import NoteExists
+from holdfast.stores.base import Fence, NoteExists
 from holdfast.verbs import events, notes, plan
 from holdfast.verbs.engine import Engine
 from holdfast.verbs.plan import Plan
@@ -101,19 +101,20 @@ def ask(
     effect: Effect,
     meanwhile: Callable[[], Plan[None]],
     wrap: Callable[[Callable[..., Any]], Callable[..., Any]],
+    unless: Fence | None = None,
 ) -> Plan[Effect]:
-    """The call as it was allowed; ApprovalDenied if it was not."""
+    """The call as it was allowed; ApprovalDenied if it was not, Fenced if the note is there."""
     if not approval.concerns(effect):
         return effect
     decision = yield from _decided(engine, effect.id)
     if decision is None:
         if approval.decider == "wait":
-            decision = yield from _wait(engine, approval, session, effect, meanwhile)
+            decision = yield from _wait(engine, approval, session, effect, meanwhile, unless)
         elif approval.decider == "prompt":
             decision = yield from plan.do(lambda: _prompt(effect))
         else:
             decision = _as_decision((yield from plan.call(wrap(approval.decider), effect)))
-        if not (yield from _note_decision(engine, effect.id, decision)):
+        if not (yield from _note_decision(engine, effect.id, decision, unless)):
             decision = (yield from _decided(engine, effect.id)) or decision
     if not decision.allowed:
         raise ApprovalDenied(effect.tool, decision.reason)
@@ -130,6 +131,7 @@ def _wait(
     session: tuple[str, str],
     effect: Effect,
     meanwhile: Callable[[], Plan[None]],
+    unless: Fence | None,
 ) -> Plan[Decision]:
     """Leave a question, and wait until anybody, anywhere, has answered it."""
     expires = None
@@ -145,7 +147,7 @@ def _wait(
     written.add(engine, ASKED, effect.id, value)
     events.note(engine, written, "approvals", None, {"effect_id": effect.id}, None)
     try:
-        yield from written.write()
+        yield from written.write(unless)
     except NoteExists:
         expires = (yield from question(engine, effect.id)).expires_at  # asked before a restart
     waited = 0.0
@@ -179,14 +181,16 @@ def _decided(engine: Engine, effect_id: str) -> Plan[Decision | None]:
     return None
 
 
-def _note_decision(engine: Engine, effect_id: str, decision: Decision) -> Plan[bool]:
+def _note_decision(
+    engine: Engine, effect_id: str, decision: Decision, unless: Fence | None = None
+) -> Plan[bool]:
     """Keep a decision; False if there was one already, which counts."""
     written = notes.Written()
     value = {name: getattr(decision, name) for name in decision.__dataclass_fields__}
     written.add(engine, f"/approval/{effect_id}", "decision", value)
     events.note(engine, written, _channel(effect_id), None, {"allowed": decision.allowed}, None)
     try:
-        yield from written.write()
+        yield from written.write(unless)
     except NoteExists:
         return False
     return True

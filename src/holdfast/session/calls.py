@@ -17,7 +17,6 @@ from holdfast.session import approval as approvals
 from holdfast.session import lease as leases
 from holdfast.session.core import Core
 from holdfast.session.effects import (
-    LASTING,
     Effect,
     Kind,
     check_call,
@@ -29,8 +28,8 @@ from holdfast.session.effects import (
     unwrapped,
     with_key,
 )
-from holdfast.session.journal import ENDED, LEASE, RETRY, STARTED, key_of
-from holdfast.stores.base import NoteExists
+from holdfast.session.journal import ENDED, RETRY, STARTED, key_of
+from holdfast.stores.base import Fenced
 from holdfast.stores.crashpoints import reach
 from holdfast.verbs import notes, plan
 from holdfast.verbs.plan import Plan
@@ -184,7 +183,6 @@ def _make(core: Core, tool: Tool, effect: Effect, fresh: bool) -> Plan[Any]:
     core.under_way[effect.id] = ""
     try:
         yield from _note(core, effect, STARTED if fresh else f"{STARTED}/{new_id()}")
-        yield from _check_held(core, effect)
         reach("run:before_tool")
         kwargs = with_key(tool.function, tool.kwargs, effect)
         try:
@@ -219,25 +217,14 @@ def _approved(core: Core, effect: Effect) -> Plan[Effect]:
                 effect,
                 core.keep_lease,
                 core.wrap,
+                core.held().fence,
             )
         )
+    except Fenced:
+        raise leases.lost(core.held()) from None
     except ApprovalDenied as denied:
         yield from _note(core, effect.ended(status="denied", reason=denied.reason), STARTED)
         raise
-
-
-def _check_held(core: Core, effect: Effect) -> Plan[None]:
-    """Before what lasts: nobody took the session over before they could read of this call.
-
-    Who takes it over notes that first and then reads the journal. So either they see the call as
-    begun, or it is seen here that they came.
-    """
-    if effect.kind not in LASTING:
-        return
-    lease = core.held()
-    if not (yield from leases.is_held(core.engine, lease)):
-        yield from _note(core, replace(effect, status="void"), f"{STARTED}/{new_id()}")
-        raise leases.lost(lease)
 
 
 def _failed(core: Core, effect: Effect, error: Exception) -> Plan[None]:
@@ -283,17 +270,7 @@ def _note(core: Core, effect: Effect, mark: str) -> Plan[None]:
     try:
         effect = replace(effect, index=core.new_index() if known is None else known.index)
         core.journal.put(effect)
-        try:
-            yield from _write(core, effect, mark)
-        except NoteExists:
-            lease = core.held()
-            if mark != STARTED or not (yield from leases.is_held(core.engine, lease)):
-                raise leases.lost(lease) from None
-            # Who lost the session wrote there before they knew.
-            core.journal.drop(effect)
-            effect = replace(effect, index=core.new_index())
-            core.journal.put(effect)
-            yield from _write(core, effect, mark)
+        yield from _write(core, effect, mark)
     except Exception:
         if known is None:  # it was not begun
             core.journal.drop(effect)
@@ -309,9 +286,8 @@ def _write(core: Core, effect: Effect, mark: str) -> Plan[None]:
     if effect.id in core.under_way and mark.startswith(STARTED):
         core.under_way[effect.id] = head
     written = notes.Written()
-    value = {**value, LEASE: core.held().number}
     written.add(core.engine, head, key_of(effect.index, mark), value)
-    yield from written.write()
+    yield from core.note(written)
 
 
 def decide(core: Core, effect: Effect, mark: str, **changes: Any) -> Plan[None]:

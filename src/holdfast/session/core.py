@@ -24,26 +24,25 @@ from holdfast.model import (
     new_info,
 )
 from holdfast.session import approval as approvals
+from holdfast.session import heads
 from holdfast.session import journal as journals
 from holdfast.session import lease as leases
 from holdfast.session.effects import LASTING, Block, Effect
 from holdfast.session.files import Files
 from holdfast.session.gate import Gate
-from holdfast.session.journal import TAKEN, Journal, divergence
+from holdfast.session.journal import Journal, divergence
 from holdfast.session.lease import Lease
 from holdfast.session.log import Entry, Log, passed, turned
 from holdfast.session.tasks import Plan as TaskPlan
 from holdfast.session.tasks import TaskRecord
 from holdfast.state.migrations import advanced
-from holdfast.stores.base import NoteExists, Query
+from holdfast.stores.base import Fenced, NotTheHead, Query
 from holdfast.stores.crashpoints import reach
 from holdfast.verbs import notes, plan, save
 from holdfast.verbs.engine import Engine
 from holdfast.verbs.plan import Plan
 from holdfast.verbs.read import restore
 
-NEXT = "next"
-"""The note that a head has once: which checkpoint followed it."""
 ROLLBACK = "rollback"
 """The note on a checkpoint from which a rollback was begun."""
 ROLLED_BACK_FROM = "rolled_back_from"
@@ -114,7 +113,9 @@ class Core:
         self._opened_at: CheckpointInfo | None = None
         self._files_at: dict[str, Any] | None = None
         """The files that were put back."""
-        self._next_key = NEXT
+        self._below: CheckpointInfo | None = None
+        self._missed: list[Effect] = []
+        """Where a run stood last, and calls noted since, if others wrote on the session."""
         self._unsure: tuple[CheckpointInfo, list[Entry]] | None = None
         """A checkpoint whose writing was cut off: it may be there or not."""
         self._version: int | str | None = options.version
@@ -146,40 +147,22 @@ class Core:
         self.lease = yield from leases.acquire(
             self.engine, *self.session, options.lease_seconds, options.takeover
         )
-        head, noted = yield from self._find_head()
-        if head is not None and self.lease.is_taken_over:
-            yield from self._fence(head)
-            head, noted = yield from self._find_head()
+        head = yield from heads.find(self.engine, self.session, options.on_unknown)
         if head is not None:
-            yield from self._resume(head, noted)
+            self._below, self._missed = head.below, head.missed
+            yield from self._resume(head.info, head.noted)
         else:
             self.state = {} if options.state is None else options.state
             self.context = dict(options.context)
             yield from self.checkpoint("start")
 
-    def _find_head(self) -> Plan[tuple[CheckpointInfo | None, list[tuple[str, Any]]]]:
-        """The checkpoint that nothing followed, and its notes; the clock may have been set back."""
-        query = Query(agent_id=self.session[0], session_id=self.session[1], limit=1)
-        found = yield from plan.query(query)
-        head, noted = None, []
-        while found:
-            head = found[0]
-            read = yield from notes.read(
-                self.engine, [head.checkpoint_id], on_unknown=self.options.on_unknown
-            )
-            noted = [(note.key, value) for note, value in read]
-            following = [value["checkpoint"] for key, value in noted if _is_next(key)]
-            found = yield from plan.query(Query(ids=following[-1:])) if following else _nothing()
-            # One that was removed since leaves room for another.
-            self._next_key = f"{NEXT}/{len(following)}" if following else NEXT
-        return head, noted
-
-    def _fence(self, head: CheckpointInfo) -> Plan[None]:
-        """What the process that the session was taken from still notes on the head is void."""
-        number = self.held().number
-        written = notes.Written()
-        written.add(self.engine, head.checkpoint_id, f"{TAKEN}/{number}", number)
-        yield from written.write()
+    def note(self, written: notes.Written) -> Plan[None]:
+        """Write notes of this run; SessionLostError if another process took the session over."""
+        lease = self.held()
+        try:
+            yield from written.write(lease.fence)
+        except Fenced:
+            raise leases.lost(lease) from None
 
     def _resume(self, head: CheckpointInfo, noted: list[tuple[str, Any]]) -> Plan[None]:
         kept = yield from restore(self.engine, head.checkpoint_id, True, self.options.on_unknown)
@@ -220,6 +203,8 @@ class Core:
 
     def _inherit(self, head: CheckpointInfo) -> Plan[None]:
         """At the root of a fork: what was done since on the way forked from and stays done."""
+        if self._below is not None:
+            yield from self._inherit_own(self._below)
         if head.parent_id is None or "adopted" in head.metadata:
             return
         for parent in (yield from plan.query(Query(ids=[head.parent_id]))):
@@ -231,21 +216,33 @@ class Core:
                 if (call.kind, call.status) == ("irreversible", "done") and not call.left
             )
             self.log.extend([passed()])
-            theirs = yield from self._calls_of(parent)
-            self.log.extend(
-                replace(effect, abandoned=True).as_dict()
-                for effect in theirs
-                if effect.kind == "irreversible" and self.log.get(effect.id) is None
-            )
+            self._know_of((yield from self._calls_of(parent)))
+
+    def _inherit_own(self, below: CheckpointInfo) -> Plan[None]:
+        """What this session did and its head does not tell, as others than runs wrote it."""
+        kept = yield from restore(self.engine, below.checkpoint_id, True, "raw")
+        self._know_of([*Log(kept.effects).effects, *self._missed])
+
+    def _know_of(self, calls: Iterable[Effect]) -> None:
+        """What was done elsewhere and cannot be undone is not done again."""
+        self.log.extend(
+            replace(effect, abandoned=True).as_dict()
+            for effect in calls
+            if effect.kind == "irreversible" and self.log.get(effect.id) is None
+        )
 
     def _calls_of(self, info: CheckpointInfo) -> Plan[list[Effect]]:
         """All calls of the session of a checkpoint, also those in no checkpoint yet."""
-        query = Query(agent_id=info.agent_id, session_id=info.session_id, limit=1)
-        (newest,) = yield from plan.query(query)
-        kept = yield from restore(self.engine, newest.checkpoint_id, True, "raw")
-        noted = yield from notes.read(self.engine, [newest.checkpoint_id], on_unknown="raw")
-        calls, _ = journals.read([(note.key, value) for note, value in noted])
-        return [*Log(kept.effects).effects, *calls]
+        head = yield from heads.find(self.engine, (info.agent_id, info.session_id), "raw")
+        if head is None:  # removed meanwhile
+            return []
+        every: list[Effect] = []
+        for each in (head.below, head.info):
+            if each is not None:
+                kept = yield from restore(self.engine, each.checkpoint_id, True, "raw")
+                every += Log(kept.effects).effects
+        calls, _ = journals.read(head.noted)
+        return [*every, *head.missed, *calls]
 
     def _put_files_back(self, at_head: Any) -> Plan[None]:
         """The files as they were after the last call that is recorded, or at the head."""
@@ -364,7 +361,7 @@ class Core:
     def _follow(self, info: CheckpointInfo, log: list[Entry]) -> None:
         """Go on from a checkpoint that was written."""
         with self.lock:  # no call is claimed meanwhile
-            self.head, self._next_key, self._unsure = info, NEXT, None
+            self.head, self._unsure = info, None
             self.log.extend(log)
             under_way = [call for call in self.journal.calls if call.id in self.under_way]
             still = [*self.journal.earlier, *self.journal.all_waiting]
@@ -398,22 +395,49 @@ class Core:
     ) -> Plan[CheckpointInfo]:
         entries = [*self.log.entries, *log]
         payload = make_payload(self.state, self.context, self.tasks.as_list(), entries, workspace)
-        written = notes.Written()
-        if self.head is not None:
-            followed = {"checkpoint": info.checkpoint_id}
-            written.add(self.engine, self.head.checkpoint_id, self._next_key, followed)
+        written, lease = notes.Written(), self.held()
+        written.add(self.engine, info.checkpoint_id, heads.RUN, lease.number)
         for key, value in beside.items():
             written.add(self.engine, info.checkpoint_id, key, value)
         reach("run:before_checkpoint")
         unsure, self._unsure = self._unsure, (info, log)
         try:
-            yield from save.write(self.engine, info, payload, [("effects",)], written)
-        except NoteExists:
+            yield from self._commit(info, payload, written, lease)
+        except Fenced:
+            raise leases.lost(lease) from None
+        except NotTheHead:
             if unsure is None or not (yield from self._is_there(unsure[0])):
-                raise leases.lost(self.held()) from None
+                last = yield from heads.last(self.session)
+                raise leases.overtaken(lease, last.checkpoint_id if last else "?") from None
             return (yield from self._write_past(unsure, info, log, workspace, beside))
         reach("run:after_checkpoint")
         return info
+
+    def _commit(
+        self, info: CheckpointInfo, payload: dict[str, Any], written: notes.Written, lease: Lease
+    ) -> Plan[None]:
+        """Commit a checkpoint while nobody else has the session, nor wrote on it.
+
+        An offer of what the run did is no step of it.
+        """
+        follows: str | None = "" if self.head is None else self.head.checkpoint_id
+        while True:
+            try:
+                yield from save.write(
+                    self.engine, info, payload, [("effects",)], written, lease.fence, follows
+                )
+                return
+            except NotTheHead:
+                last = yield from heads.last(self.session)
+                if last is None or last.checkpoint_id == follows or (yield from self._is_gone()):
+                    follows = None  # what comes last has expired, or the head was removed
+                elif last.handoff_target is None:
+                    raise
+                else:
+                    follows = last.checkpoint_id
+
+    def _is_gone(self) -> Plan[bool]:
+        return self.head is not None and not (yield from self._is_there(self.head))
 
     def _write_past(
         self,
@@ -586,12 +610,3 @@ class Core:
         except BaseException:
             self.tasks.put(before)
             raise
-
-
-def _is_next(key: str) -> bool:
-    return key == NEXT or key.startswith(f"{NEXT}/")
-
-
-def _nothing() -> Plan[list[CheckpointInfo]]:
-    yield from ()
-    return []

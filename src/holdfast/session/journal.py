@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 from holdfast.errors import DivergenceError
-from holdfast.session.effects import Block, Effect
+from holdfast.session.effects import LASTING, Block, Effect
 
 STARTED, ENDED, RETRY = "started", "ended", "retry"
 LEASE = "lease"
-"""In the note of a call: the number of the lease under which it was made."""
+"""In the note of a call that 0.2 wrote: the number of the lease under which it was made."""
 TAKEN = "taken"
-"""The note on a head from which a process took the session over that may still be alive."""
+"""The note of 0.2 on a head: what those of earlier leases note from there on is void."""
 
 
 def key_of(index: int, mark: str) -> str:
@@ -152,6 +152,14 @@ def _same(call: Effect, effect: Effect) -> bool:
     return mine == (effect.block, effect.tool, effect.key, effect.digest)
 
 
+def _put(found: dict[str, Effect], value: Any, known: Effect | None = None) -> Effect:
+    """Add what a note tells of a call to what was known of it; it comes last."""
+    before = found.pop(value["id"], known)
+    effect = Effect.from_dict({**(before.as_dict() if before is not None else {}), **value})
+    found[effect.id] = effect
+    return effect
+
+
 def read(
     noted: Iterable[tuple[str, Any]], opened: Iterable[Effect] = ()
 ) -> tuple[list[Effect], set[str]]:
@@ -161,21 +169,30 @@ def read(
     made count too. Notes are given as keys and values, in the order they were written.
     """
     found = {call.id: replace(call, index=-1) for call in opened if call.status == "started"}
+    void: dict[str, Effect] = {}
     retried: set[str] = set()
     lease = 0
     for key, value in noted:
         kind, _, rest = key.partition("/")
         if kind == TAKEN:
             lease = value
-        if kind != "call" or value[LEASE] < lease:  # by one who had lost the session
+        if kind != "call":
             continue
-        before = found.pop(value["id"], None)
-        effect = Effect.from_dict({**(before.as_dict() if before is not None else {}), **value})
-        found[effect.id] = effect
+        # Before 0.3 one who had lost the session could still write; now nobody can.
+        is_void = value.get(LEASE, lease) < lease
+        if is_void:
+            _put(void, value, found.get(value["id"]))
+            continue
+        effect = _put(found, value)
         if rest.partition("/")[2].startswith(RETRY):
             retried.add(effect.id)
         else:
             retried.discard(effect.id)
+    for effect in void.values():
+        # What took place took place, and leases begin anew where a session was moved to.
+        if effect.kind in LASTING and effect.status == "done":
+            known = found.get(effect.id)
+            found[effect.id] = replace(effect, index=-1 if known is None else known.index)
     free = 1 + max((call.index for call in found.values()), default=-1)
     calls = sorted(found.values(), key=lambda call: call.index)
     carried = [call for call in calls if call.index < 0]

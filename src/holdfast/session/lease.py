@@ -1,8 +1,9 @@
-"""Leases: who works on a session now. They keep two processes apart; notes on heads keep them safe.
+"""Leases: who works on a session now.
 
 A lease is a note under the session's name, ``lease/1``, ``lease/2``, …, renewed while its owner
-lives and released at the end. Even where two believe they hold it, only one can write what follows
-a head, because a head has the note ``next`` once.
+lives and released at the end. Whatever the owner of one writes is written unless the next one is
+there, in the same transaction. So a process that was stopped for a while, and lost the session to
+another, can write nothing that counts, whatever it still believes.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from urllib.parse import quote
 
 from holdfast.errors import SessionBusyError, SessionLostError
 from holdfast.ids import new_id
-from holdfast.stores.base import NoteExists
+from holdfast.stores.base import Fence, Fenced, NoteExists
 from holdfast.verbs import notes
 from holdfast.verbs.engine import Engine
 from holdfast.verbs.plan import Plan
@@ -34,8 +35,11 @@ class Lease:
     owner: str
     seconds: float
     until: datetime
-    is_taken_over: bool = False
-    """Whether the process that held it before may still be alive."""
+
+    @property
+    def fence(self) -> Fence:
+        """The note that whoever takes the session over writes first."""
+        return self.scope, f"lease/{self.number + 1}"
 
     def renewed(self) -> Lease:
         return replace(self, until=_end(self.seconds))
@@ -60,7 +64,7 @@ def acquire(
     if held is not None and taken:
         _check_free(session_id, held, takeover)
     number = 1 if held is None else held["number"] + 1
-    lease = Lease(scope, number, _this_process(), seconds, _end(seconds), taken)
+    lease = Lease(scope, number, _this_process(), seconds, _end(seconds))
     written = notes.Written()
     written.add(engine, scope, f"lease/{number}", _value(lease))
     try:
@@ -101,19 +105,14 @@ def _check_free(session_id: str, held: dict[str, Any], takeover: bool) -> None:
 
 def renew(engine: Engine, lease: Lease) -> Plan[Lease]:
     """Hold on to a lease; SessionLostError if another process has taken the session."""
-    if not (yield from is_held(engine, lease)):
-        raise lost(lease)
     again = lease.renewed()
     written = notes.Written()
     written.add(engine, lease.scope, f"lease/{lease.number}/{new_id()}", _value(again), again.until)
-    yield from written.write()
+    try:
+        yield from written.write(lease.fence)
+    except Fenced:
+        raise lost(lease) from None
     return again
-
-
-def is_held(engine: Engine, lease: Lease) -> Plan[bool]:
-    """Whether nobody else took the session since."""
-    held = yield from _held(engine, lease.scope)
-    return held is None or held["number"] == lease.number
 
 
 def release(engine: Engine, lease: Lease) -> Plan[None]:
@@ -129,9 +128,22 @@ def release(engine: Engine, lease: Lease) -> Plan[None]:
 def lost(lease: Lease) -> SessionLostError:
     """What to tell who does not hold the session any more."""
     return SessionLostError(
-        f"another process took over the session of {lease.scope.removeprefix('/sessions/')}: "
+        f"another process took over the session of {_name(lease)}: "
         "nothing more is saved by this one"
     )
+
+
+def overtaken(lease: Lease, checkpoint_id: str) -> SessionLostError:
+    """What to tell a run whose session was written on by other means."""
+    return SessionLostError(
+        f"checkpoint {checkpoint_id} was written on the session of {_name(lease)} while this run "
+        "was open, by client.save() or the like: nothing more is saved by this one; open the "
+        "session again to go on from there"
+    )
+
+
+def _name(lease: Lease) -> str:
+    return lease.scope.removeprefix("/sessions/")
 
 
 def _value(lease: Lease) -> dict[str, Any]:
@@ -143,7 +155,7 @@ def _end(seconds: float) -> datetime:
 
 
 def _this_process() -> str:
-    return f"{_machine()}:{_boot()}:{os.getpid()}:{_started(os.getpid())}"
+    return f"{_machine()}:{_boot()}:{os.getpid()}:{_started(os.getpid()) or ''}"
 
 
 def _machine() -> str:
@@ -159,7 +171,20 @@ def _is_dead(owner: str) -> bool:
     host, boot, pid, started = [*owner.rsplit(":", 3), "", "", ""][:4]
     if host != _machine() or boot != _boot() or not boot or not pid.isdecimal():
         return False
-    return _started(int(pid)) != started
+    now = _started(int(pid))
+    # Where a mount of /proc hides others' processes (hidepid), only a signal tells.
+    return now != started if now is not None else not _answers(int(pid))
+
+
+def _answers(pid: int) -> bool:
+    """Whether there is a process of that number, whoever it belongs to."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True
 
 
 def _boot() -> str:
@@ -169,12 +194,15 @@ def _boot() -> str:
         return ""
 
 
-def _started(pid: int) -> str:
-    """When a process started, in ticks since the boot; nothing if there is none."""
+def _started(pid: int) -> str | None:
+    """When a process started, in ticks since the boot; nothing for one that has ended.
+
+    None where it cannot be seen.
+    """
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
-        return ""
+        return None
     fields = stat.rpartition(")")[2].split()
     return "" if fields[0] in ("Z", "X") else fields[19]
 

@@ -304,6 +304,6 @@ def _note_undone(core: Core, before: str, effect_id: str) -> Plan[None]:
     written = notes.Written()
     written.add(core.engine, before, f"undone/{effect_id}", {"effect": effect_id})
     try:
-        yield from written.write()
+        yield from core.note(written)
     except NoteExists:
         return

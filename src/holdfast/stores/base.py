@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Self, TypeVar
@@ -67,6 +67,10 @@ NOTE_TIES = 1024
 """The places that a microsecond has in ``Note.seq``."""
 
 
+Fence = tuple[str, str]
+"""The scope and key of the note that whoever takes something over writes first."""
+
+
 @dataclass(frozen=True, slots=True)
 class Commit:
     """A record to be kept, with the chunks that the store may not have yet."""
@@ -79,6 +83,16 @@ class Commit:
     """Whether a parent that is not in the store is an error."""
     notes: tuple[Note, ...] = ()
     """To be kept together with the record; the checkpoint a note belongs to may come later."""
+    unless: Fence | None = None
+    """The scope and key of a note; Fenced if that is there when this is written."""
+    follows: str | None = None
+    """What has to be the last record of its session, "" for none at all; else NotTheHead."""
+    behind: tuple[str, ...] | None = None
+    """For a record that was written before, elsewhere: those of its session it comes behind.
+
+    Its place among others is then that of its time. One that is written now comes behind all of
+    its session.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +103,8 @@ class NotesOnly:
     chunks: Mapping[bytes, bytes]
     removals: Any = None
     """What ``Store.removals`` said; MissingBase if it says something else by now."""
+    unless: Fence | None = None
+    """As that of a commit."""
 
 
 class Pending:
@@ -128,7 +144,19 @@ class NoteExists(Exception):
         self.note = note
 
 
-Refused = (MissingBase, MissingParent, NoteExists)
+class Fenced(Exception):
+    """The note is there that a commit may not come after: another has taken over."""
+
+    def __init__(self, fence: Fence) -> None:
+        super().__init__(f"{fence[0]} has a note {fence[1]!r}")
+        self.fence = fence
+
+
+class NotTheHead(Exception):
+    """Something else was written on the session since what a commit wants to follow."""
+
+
+Refused = (MissingBase, MissingParent, NoteExists, Fenced, NotTheHead)
 """Why a commit may be refused other than by an error: the caller knows what to do."""
 
 
@@ -253,7 +281,10 @@ class Store(ABC):
     def commit(self, commit: Commit | NotesOnly) -> None:
         """Keep a record, its chunks and notes, all or nothing, durably.
 
-        Raises CheckpointConflictError for an id it has; MissingBase, MissingParent, NoteExists.
+        A record comes behind all that its session has, whatever the clocks of who wrote them said.
+        Raises CheckpointConflictError for an id it has; MissingBase, MissingParent, NoteExists,
+        Fenced, NotTheHead. All that is looked at for these is looked at in the moment of writing:
+        no other commit comes between.
         """
 
     @abstractmethod
@@ -282,7 +313,10 @@ class Store(ABC):
 
     @abstractmethod
     def query(self, query: Query) -> list[CheckpointInfo]:
-        """The records asked for, newest first; no payload is read."""
+        """The records asked for, newest first; no payload is read.
+
+        The newest of a session is what was written last on it. Between sessions time decides.
+        """
 
     @abstractmethod
     def heads(self, agent_id: str | None = None) -> list[SessionInfo]:
@@ -397,6 +431,16 @@ def unfold(
     return found
 
 
-def sort_newest_first(infos: Iterable[CheckpointInfo]) -> list[CheckpointInfo]:
-    """Newest first, by time and then by id."""
-    return sorted(infos, key=lambda i: (i.created_at, i.checkpoint_id), reverse=True)
+TIES = 1024
+"""How many places for records a microsecond has."""
+
+
+def seq_of(created_at: datetime) -> int:
+    """The first place for a time."""
+    return microseconds(created_at) * TIES
+
+
+def place_after(created_at: datetime, last: int | None) -> int:
+    """The place of a record: that of its time, or the next one where another is not before it."""
+    natural = seq_of(created_at)
+    return natural if last is None or last < natural else last + 1

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from holdfast.errors import (
     CheckpointConflictError,
@@ -27,26 +27,39 @@ from holdfast.model import CheckpointInfo
 from holdfast.stores.base import (
     Collected,
     Commit,
+    Fenced,
     MissingBase,
     MissingParent,
     Note,
     NotesOnly,
+    NotTheHead,
     Query,
     Record,
     SessionInfo,
     Stats,
     Store,
     checked_path,
-    sort_newest_first,
+    place_after,
+    seq_of,
 )
 from holdfast.stores.crashpoints import reach
 from holdfast.stores.file_chunks import Chunks
 from holdfast.stores.file_document import Head, compose, read_chunks, read_head
 from holdfast.stores.file_folders import BINARY, JSON, Folders, open_document
 from holdfast.stores.file_notes import Notes
+from holdfast.stores.file_order import Last, Order
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NOT_ALLOWED = (errno.EROFS, errno.EACCES, errno.EPERM)
+
+
+class Found(NamedTuple):
+    """What is told of a document without its payload; sorts by its place."""
+
+    seq: int
+    checkpoint_id: str
+    info: CheckpointInfo
+    size: int
 
 
 class FileStore(Store):
@@ -76,6 +89,7 @@ class FileStore(Store):
             self._folders = Folders(self._root)
             self._notes = Notes(self._folders)
             self._chunks = Chunks(self._root)
+            self._order = Order(self._folders, self._in_order)
             self._check()
 
     @property
@@ -86,22 +100,25 @@ class FileStore(Store):
         with self._working(writing=True):
             if isinstance(commit, NotesOnly) and commit.chunks:
                 self._chunks.put(commit.chunks)
-            if not commit.notes:
+            if not commit.notes and commit.unless is None:
                 if isinstance(commit, Commit):
-                    self._folders.publish(*self._composed(commit))
+                    self._publish(commit, self._checked(commit))
                 return
             with self._notes.changing():
+                if commit.unless is not None and self._notes.has(*commit.unless):
+                    raise Fenced(commit.unless)
                 if isinstance(commit, Commit):
                     self._publish_with_notes(commit)
-                else:
+                elif commit.notes:
                     self._notes.add(commit.notes).keep()
                     reach("file:committed")
 
     def _publish_with_notes(self, commit: Commit) -> None:
-        composed = self._composed(commit)
+        path = self._checked(commit)
+        compose(commit, self._as_json)  # what cannot be kept is found before anything is written
         promise = self._notes.add(commit.notes, commit.info)
         try:
-            self._folders.publish(*composed)
+            self._publish(commit, path)
         except CheckpointConflictError:
             promise.take_back()
             raise
@@ -110,8 +127,8 @@ class FileStore(Store):
             raise
         promise.keep()
 
-    def _composed(self, commit: Commit) -> tuple[str, str, bytes]:
-        """The id, path and document of a record, if it may be kept."""
+    def _checked(self, commit: Commit) -> str:
+        """The path of a record, if it may be kept."""
         info, folders = commit.info, self._folders
         suffix = JSON if self._as_json else BINARY
         path = folders.path(info.agent_id, info.session_id, info.checkpoint_id, suffix)
@@ -122,8 +139,29 @@ class FileStore(Store):
             raise MissingBase  # a document holds all chunks it needs
         if commit.needs_parent and info.parent_id and not folders.find(info.parent_id, folder):
             raise MissingParent
-        with _naming(info.checkpoint_id):
-            return info.checkpoint_id, path, compose(commit, self._as_json)
+        return path
+
+    def _publish(self, commit: Commit, path: str) -> None:
+        info, folder = commit.info, os.path.dirname(path)
+
+        def composed(seq: int | None) -> bytes:
+            with _naming(info.checkpoint_id):
+                return compose(commit, self._as_json, seq)
+
+        def placed() -> int | None:
+            last = self._order.last(folder)
+            if commit.follows is not None and commit.follows != ("" if last is None else last[1]):
+                raise NotTheHead
+            after = None if last is None else last[0]
+            if commit.behind is not None:
+                before = self._found(self._places(commit.behind))
+                after = max((each.seq for each in before), default=None)
+            seq = place_after(info.created_at, after)
+            if last is None or seq > last[0]:
+                self._order.follow(folder, seq, info.checkpoint_id)
+            return None if seq == seq_of(info.created_at) else seq
+
+        self._folders.publish(info.checkpoint_id, path, composed, placed)
 
     def load(self, checkpoint_id: str, verify: bool = True) -> Record | None:
         with self._working(), _naming(checkpoint_id):
@@ -159,8 +197,8 @@ class FileStore(Store):
             raise CheckpointIntegrityError(checkpoint_id, "its document belongs in another place")
         return head
 
-    def _read(self, checkpoint_id: str, path: str) -> tuple[CheckpointInfo, int] | None:
-        """The record and size of a document, no payload read; None if it was removed just now."""
+    def _read(self, checkpoint_id: str, path: str) -> Found | None:
+        """What is told of a document, no payload read; None if it was removed just now."""
         with _naming(checkpoint_id):
             try:
                 with open_document(path) as file:
@@ -170,7 +208,7 @@ class FileStore(Store):
             head = self._head(checkpoint_id, path, line)
             if size != len(line) + head.rest_bytes:
                 raise CheckpointIntegrityError(checkpoint_id, "its payload was cut off or altered")
-            return head.info, size
+            return Found(head.seq, checkpoint_id, head.info, size)
 
     def fetch(self, names: Collection[bytes]) -> dict[bytes, bytes]:
         with self._working():
@@ -190,18 +228,15 @@ class FileStore(Store):
     def query(self, query: Query) -> list[CheckpointInfo]:
         now = datetime.now(UTC)
         with self._working():
-            last = next(self._infos(self._places([query.before])), None) if query.before else None
             if query.ids is not None:
                 places = self._places(set(query.ids))
             else:
                 places = self._folders.documents(query.agent_id, query.session_id)
-            found = sort_newest_first(i for i in self._infos(places) if query.admits(i, now))
-        if query.before is not None:
-            if last is None:
-                return []
-            bound = (last.created_at, last.checkpoint_id)
-            found = [info for info in found if (info.created_at, info.checkpoint_id) < bound]
-        return found[: query.limit]
+            found = sorted(f for f in self._found(places) if query.admits(f.info, now))
+            if query.before is not None:
+                last = next(self._found(self._places([query.before])), None)
+                found = [each for each in found if last is not None and each < last]
+        return [each.info for each in found[::-1][: query.limit]]
 
     def _places(self, checkpoint_ids: Iterable[str]) -> Iterator[tuple[str, str]]:
         for checkpoint_id in checkpoint_ids:
@@ -209,9 +244,19 @@ class FileStore(Store):
             if path is not None:
                 yield checkpoint_id, path
 
-    def _infos(self, places: Iterable[tuple[str, str]]) -> Iterator[CheckpointInfo]:
+    def _found(self, places: Iterable[tuple[str, str]]) -> Iterator[Found]:
         found = (self._read(checkpoint_id, path) for checkpoint_id, path in places)
-        return (read[0] for read in found if read is not None)
+        return (read for read in found if read is not None)
+
+    def _in_order(self, folder: str) -> Iterator[Last]:
+        """The documents of a session; one that cannot be read has no place."""
+        for checkpoint_id, path in self._folders.documents_in(folder):
+            try:
+                read = self._read(checkpoint_id, path)
+            except (CheckpointIntegrityError, StoreFormatError):
+                continue
+            if read is not None:
+                yield read.seq, read.checkpoint_id
 
     def heads(self, agent_id: str | None = None) -> list[SessionInfo]:
         sessions: dict[tuple[str, str], list[CheckpointInfo]] = {}
@@ -246,7 +291,7 @@ class FileStore(Store):
                     read = self._read(checkpoint_id, path)
                 except CheckpointIntegrityError:
                     continue  # listings and verify() tell of it; damage is never removed unasked
-                if read is not None and read[0].is_expired(now):
+                if read is not None and read.info.is_expired(now):
                     expired.append(checkpoint_id)
             self._folders.tidy()
             self._chunks.tidy()
@@ -262,13 +307,13 @@ class FileStore(Store):
         with self._working():
             found = [self._read(*place) for place in self._folders.documents()]
             chunks = self._chunks.sizes()
-        shown = [read for read in found if read is not None and not read[0].is_expired()]
+        shown = [read for read in found if read is not None and not read.info.is_expired()]
         return Stats(
             checkpoints=len(shown),
-            sessions=len({(info.agent_id, info.session_id) for info, _ in shown}),
+            sessions=len({(read.info.agent_id, read.info.session_id) for read in shown}),
             chunks=len(chunks),
-            logical_bytes=sum(info.size for info, _ in shown),
-            stored_bytes=sum(size for _, size in shown) + sum(chunks),
+            logical_bytes=sum(read.info.size for read in shown),
+            stored_bytes=sum(read.size for read in shown) + sum(chunks),
         )
 
     def close(self) -> None:

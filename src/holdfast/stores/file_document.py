@@ -26,9 +26,10 @@ from holdfast.core.text import (
 )
 from holdfast.errors import CheckpointIntegrityError, SerializationError, StoreFormatError
 from holdfast.model import CheckpointInfo, Framework, checksum_fits
-from holdfast.stores.base import Commit, gather
+from holdfast.stores.base import Commit, gather, seq_of
 
-FORMAT = 1
+FORMAT = 2
+"""Of documents that say their place, as their time does not tell it; others are of format 1."""
 
 _text, _text_or_none = (str,), (str, type(None))
 _FIELD_TYPES: dict[str, tuple[type, ...]] = {
@@ -58,10 +59,19 @@ class Head:
     rest_bytes: int
     rest_sha256: str
     is_json: bool
+    seq: int
+    """Its place among the records of its session."""
+    is_placed: bool = False
+    """Whether it says so itself."""
+
+    def fits(self, rest: bytes) -> bool:
+        """Whether what follows the first line is what was written there."""
+        place = self.seq if self.is_placed else None
+        return len(rest) == self.rest_bytes and _digest(rest, place) == self.rest_sha256
 
 
-def compose(commit: Commit, as_json: bool) -> bytes:
-    """The document of a commit that has all its chunks."""
+def compose(commit: Commit, as_json: bool, seq: int | None = None) -> bytes:
+    """The document of a commit that has all its chunks; its place where its time does not tell."""
     info = commit.info
     root = bytes.fromhex(info.content_id)
     chunks = gather(root, lambda _: commit.chunks)
@@ -73,21 +83,28 @@ def compose(commit: Commit, as_json: bool) -> bytes:
     else:
         parts = [part for name in chunks for part in (name, commit.chunks[name])]
         rest = ormsgpack.packb(parts)
-    line = _first_line(info, rest, as_json)
+    line = _first_line(info, rest, as_json, seq)
     read_head(line)  # what is not proven now would be found when it is too late
     return line + rest
 
 
-def _first_line(info: CheckpointInfo, rest: bytes, as_json: bool) -> bytes:
+def _digest(rest: bytes, seq: int | None) -> str:
+    place = b"" if seq is None else b"%d\n" % seq
+    return hashlib.sha256(place + rest).hexdigest()
+
+
+def _first_line(info: CheckpointInfo, rest: bytes, as_json: bool, seq: int | None) -> bytes:
     plain = {field.name: getattr(info, field.name) for field in fields(info)}
     plain["framework"] = info.framework.value
     plain["created_at"] = info.created_at.astimezone(UTC).isoformat()
-    head = {
-        "holdfast": FORMAT,
+    head: dict[str, Any] = {
+        "holdfast": 1 if seq is None else FORMAT,
         "info": to_json(plain),
         "bytes": len(rest),
-        "sha256": hashlib.sha256(rest).hexdigest(),
+        "sha256": _digest(rest, seq),
     }
+    if seq is not None:
+        head["seq"] = seq
     return _rendered(head, as_json)
 
 
@@ -116,13 +133,17 @@ def read_head(line: bytes, verify: bool = True) -> Head:
             f"it has format {data['holdfast']}, this Holdfast reads up to {FORMAT}: "
             "upgrade Holdfast to open it"
         )
-    shape = ["holdfast", "info", "bytes", "sha256"]
+    is_placed = data["holdfast"] == FORMAT
+    shape = ["holdfast", "info", "bytes", "sha256", *(["seq"] if is_placed else [])]
     if data["holdfast"] < 1 or list(data) != shape or type(data["bytes"]) is not int:
         raise _damaged("its first line is of another shape")
+    if is_placed and type(data["seq"]) is not int:
+        raise _damaged("its place is none")
     if verify and not _is_rendered(data, is_json, line):
         raise _damaged("its first line was altered")
     info = _read_info(data["info"], verify)
-    return Head(info, data["bytes"], str(data["sha256"]), is_json)
+    seq = data["seq"] if is_placed else seq_of(info.created_at)
+    return Head(info, data["bytes"], str(data["sha256"]), is_json, seq, is_placed)
 
 
 def _read_info(data: Any, verify: bool) -> CheckpointInfo:
@@ -153,9 +174,7 @@ def _read_info(data: Any, verify: bool) -> CheckpointInfo:
 
 def read_chunks(head: Head, rest: bytes, verify: bool = True) -> tuple[bytes, dict[bytes, bytes]]:
     """The root and the chunks of a document, given all that follows its first line."""
-    if verify and (
-        len(rest) != head.rest_bytes or hashlib.sha256(rest).hexdigest() != head.rest_sha256
-    ):
+    if verify and not head.fits(rest):
         raise _damaged("its payload was cut off or altered")
     named = bytes.fromhex(head.info.content_id)
     if not head.is_json:

@@ -7,19 +7,21 @@ import fcntl
 import os
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from itertools import chain
 from typing import BinaryIO
 from urllib.parse import quote, unquote
 
-from holdfast.errors import CheckpointConflictError, InvalidArgumentError
+from holdfast.errors import CheckpointConflictError, InvalidArgumentError, StoreError
 from holdfast.stores import private
 from holdfast.stores.crashpoints import reach
 from holdfast.stores.file_lock import lock, locked
 
 JSON, BINARY = ".json", ".pkl"
+LAST = ".last"
+"""The file in a session's directory that names what was written last."""
 
 _TEMPORARY = ".tmp-"
 _LONGEST_NAME = 200
@@ -32,6 +34,7 @@ class Folders:
 
     def __init__(self, root: str) -> None:
         self.root = root
+        self._lock = os.path.join(root, ".lock")
         self._hints: dict[str, str] = {}  # the folder in which a document was seen last
         _make_directories(root)
 
@@ -51,10 +54,14 @@ class Folders:
     ) -> Iterator[tuple[str, str]]:
         """The checkpoint id and path of every document, as its name has it."""
         for folder in self._folders(agent_id, session_id):
-            for entry in entries(folder):
-                stem, suffix = os.path.splitext(entry.name)
-                if suffix in (JSON, BINARY) and not entry.name.startswith("."):
-                    yield unquoted(stem), entry.path
+            yield from self.documents_in(folder)
+
+    def documents_in(self, folder: str) -> Iterator[tuple[str, str]]:
+        """The same of one directory."""
+        for entry in entries(folder):
+            stem, suffix = os.path.splitext(entry.name)
+            if suffix in (JSON, BINARY) and not entry.name.startswith("."):
+                yield unquoted(stem), entry.path
 
     def _folders(self, agent_id: str | None = None, session_id: str | None = None) -> Iterator[str]:
         if agent_id is None:
@@ -83,11 +90,26 @@ class Folders:
                     return path
         return None
 
-    def publish(self, checkpoint_id: str, path: str, document: bytes) -> None:
-        """Keep a document durably, unless its id is taken: then CheckpointConflictError."""
+    def has(self, folder: str, checkpoint_id: str) -> bool:
+        """Whether a directory has the document of a checkpoint."""
+        stem = os.path.join(folder, quoted(checkpoint_id))
+        return any(_exists(stem + suffix) for suffix in (JSON, BINARY))
+
+    def publish(
+        self,
+        checkpoint_id: str,
+        path: str,
+        compose: Callable[[int | None], bytes],
+        place: Callable[[], int | None],
+    ) -> None:
+        """Keep a document durably, unless its id is taken: then CheckpointConflictError.
+
+        ``place`` says where it belongs (None for where its time puts it) while nobody else writes,
+        and ``compose`` makes the document for that.
+        """
         folder = os.path.dirname(path)
         try:
-            self._write(checkpoint_id, path, document)
+            self._write(checkpoint_id, path, compose, place)
             try:
                 self.sync_up(folder)
             except OSError:
@@ -104,19 +126,32 @@ class Folders:
         for directory in (folder, os.path.dirname(folder), self.root):
             sync(directory)
 
-    def _write(self, checkpoint_id: str, path: str, document: bytes) -> None:
+    def _write(
+        self,
+        checkpoint_id: str,
+        path: str,
+        compose: Callable[[int | None], bytes],
+        place: Callable[[], int | None],
+    ) -> None:
         """Write a document beside its place and then give it its name."""
         folder = os.path.dirname(path)
-        with self.drafted(folder, document) as draft:
-            # The lock is for the same id in another session, which the link alone would not see.
-            with locked(os.path.join(self.root, ".lock")):
+        seq: int | None = None
+        for _ in range(_ATTEMPTS):
+            # The lock is also for the same id in another session, which a link does not see.
+            with self.drafted(folder, compose(seq)) as draft, locked(self._lock):
                 if self.find(checkpoint_id, folder) is not None:
                     raise CheckpointConflictError(checkpoint_id)
-                try:
-                    os.link(draft, path)
-                except FileExistsError:
-                    raise CheckpointConflictError(checkpoint_id) from None
-            reach("file:linked")
+                now = place()
+                if now == seq:
+                    try:
+                        os.link(draft, path)
+                    except FileExistsError:
+                        raise CheckpointConflictError(checkpoint_id) from None
+                    break
+                seq = now  # another was written meanwhile, or its clock was ahead
+        else:
+            raise StoreError(f"{folder} is written to again and again: save later")
+        reach("file:linked")
 
     @contextmanager
     def drafted(self, folder: str, document: bytes) -> Iterator[str]:
@@ -286,6 +321,8 @@ def unlink(path: str) -> bool:
 def remove_if_empty(folder: str) -> None:
     """Remove a directory, and the one above it, if nothing is left in them."""
     try:
+        if [entry.name for entry in entries(folder)] == [LAST]:
+            unlink(os.path.join(folder, LAST))
         os.rmdir(folder)
         os.rmdir(os.path.dirname(folder))
     except OSError:

@@ -129,6 +129,10 @@ class Notes:
             raise
         return promise
 
+    def has(self, scope: str, key: str) -> bool:
+        """Whether a scope has a note, while ``changing``."""
+        return _part(key) in {place.stem for place in _in_folder(self._folder(scope), scope)}
+
     def remove(self, scopes: Iterable[str]) -> None:
         """Remove all notes of these scopes, while ``changing``."""
         for scope in scopes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from bisect import insort
 from collections.abc import Collection
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -18,18 +19,20 @@ from holdfast.stores.base import (
     NOTE_TIES,
     Collected,
     Commit,
+    Fenced,
     MissingBase,
     MissingParent,
     Note,
     NoteExists,
     NotesOnly,
+    NotTheHead,
     Query,
     Record,
     SessionInfo,
     Stats,
     Store,
     gather,
-    sort_newest_first,
+    place_after,
 )
 from holdfast.stores.forks import Locked
 
@@ -42,6 +45,9 @@ class MemoryStore(Locked, Store):
     def __init__(self) -> None:
         super().__init__()
         self._infos: dict[str, CheckpointInfo] = {}
+        self._places: dict[str, int] = {}
+        self._sessions: dict[tuple[str, str], list[tuple[int, str]]] = {}
+        """The records of each session, in the order of their places."""
         self._chunks: dict[bytes, tuple[bytes, datetime]] = {}
         self._notes: dict[str, dict[str, Note]] = {}
         self._last_seq = 0
@@ -59,6 +65,8 @@ class MemoryStore(Locked, Store):
 
     def commit(self, commit: Commit | NotesOnly) -> None:
         with self._open():
+            if commit.unless is not None and commit.unless[1] in self._keys(commit.unless[0]):
+                raise Fenced(commit.unless)
             if isinstance(commit, Commit):
                 self._check(commit)
             elif commit.removals not in (None, self._removals):
@@ -71,7 +79,20 @@ class MemoryStore(Locked, Store):
                 self._last_seq = max(microseconds(now) * NOTE_TIES, self._last_seq + 1)
                 self._notes.setdefault(note.scope, {})[note.key] = replace(note, seq=self._last_seq)
             if isinstance(commit, Commit):
-                self._infos[commit.info.checkpoint_id] = _copy(commit.info)
+                self._place(commit)
+
+    def _place(self, commit: Commit) -> None:
+        info = commit.info
+        session = self._sessions.setdefault((info.agent_id, info.session_id), [])
+        if commit.behind is None:
+            last = session[-1][0] if session else None
+        else:
+            before = [self._places[each] for each in commit.behind if each in self._places]
+            last = max(before, default=None)
+        seq = place_after(info.created_at, last)
+        insort(session, (seq, info.checkpoint_id))
+        self._places[info.checkpoint_id] = seq
+        self._infos[info.checkpoint_id] = _copy(info)
 
     def _check(self, commit: Commit) -> None:
         info = commit.info
@@ -81,11 +102,17 @@ class MemoryStore(Locked, Store):
             raise MissingBase
         if commit.needs_parent and info.parent_id and info.parent_id not in self._infos:
             raise MissingParent
+        session = self._sessions.get((info.agent_id, info.session_id))
+        if commit.follows is not None and commit.follows != (session[-1][1] if session else ""):
+            raise NotTheHead
+
+    def _keys(self, scope: str) -> Collection[str]:
+        return self._notes.get(scope, {}).keys()
 
     def _check_keys(self, notes: Collection[Note]) -> None:
         seen: set[tuple[str, str]] = set()
         for note in notes:
-            if note.key in self._notes.get(note.scope, ()) or (note.scope, note.key) in seen:
+            if note.key in self._keys(note.scope) or (note.scope, note.key) in seen:
                 raise NoteExists(note)
             seen.add((note.scope, note.key))
 
@@ -133,15 +160,16 @@ class MemoryStore(Locked, Store):
     def query(self, query: Query) -> list[CheckpointInfo]:
         now = datetime.now(UTC)
         with self._open():
-            last = self._infos.get(query.before or "")
-            found = [info for info in self._infos.values() if query.admits(info, now)]
-        found = sort_newest_first(found)
+            admitted = [info for info in self._infos.values() if query.admits(info, now)]
+            places = {info.checkpoint_id: self._place_of(info.checkpoint_id) for info in admitted}
+            bound = self._place_of(query.before) if query.before in self._places else None
+        found = sorted(admitted, key=lambda info: places[info.checkpoint_id], reverse=True)
         if query.before is not None:
-            if last is None:
-                return []
-            bound = (last.created_at, last.checkpoint_id)
-            found = [info for info in found if (info.created_at, info.checkpoint_id) < bound]
+            found = [i for i in found if bound is not None and places[i.checkpoint_id] < bound]
         return [_copy(info) for info in found[: query.limit]]
+
+    def _place_of(self, checkpoint_id: str) -> tuple[int, str]:
+        return self._places[checkpoint_id], checkpoint_id
 
     def heads(self, agent_id: str | None = None) -> list[SessionInfo]:
         sessions: dict[tuple[str, str], list[CheckpointInfo]] = {}
@@ -154,7 +182,16 @@ class MemoryStore(Locked, Store):
             self._removals += 1
             for scope in checkpoint_ids:
                 self._notes.pop(scope, None)
-            return sum(self._infos.pop(i, None) is not None for i in checkpoint_ids)
+            return sum(self._remove(each) for each in checkpoint_ids)
+
+    def _remove(self, checkpoint_id: str) -> bool:
+        info = self._infos.pop(checkpoint_id, None)
+        if info is not None:
+            session = self._sessions[info.agent_id, info.session_id]
+            session.remove((self._places.pop(checkpoint_id), checkpoint_id))
+            if not session:
+                del self._sessions[info.agent_id, info.session_id]
+        return info is not None
 
     def sweep(self, now: datetime) -> int:
         with self._open():

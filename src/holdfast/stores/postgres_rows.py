@@ -11,10 +11,10 @@ from typing import Any
 from holdfast.core.codec import pack
 from holdfast.core.format import decompress
 from holdfast.core.tree import references
-from holdfast.errors import CheckpointIntegrityError, InvalidArgumentError
+from holdfast.errors import CheckpointIntegrityError
 from holdfast.model import CheckpointInfo, microseconds, moment
-from holdfast.stores.base import Note
-from holdfast.stores.rows import TIES, body_of, info_of, seq_of
+from holdfast.stores.base import Note, seq_of
+from holdfast.stores.rows import body_of, check_time, info_of
 
 Row = Sequence[Any]
 
@@ -79,12 +79,10 @@ def session_name(agent_id: str, session_id: str) -> bytes:
 def record_row(info: CheckpointInfo, chunks: Mapping[bytes, bytes]) -> Row:
     """A record as the function ``keep`` takes it, from ``_seq`` on."""
     root = bytes.fromhex(info.content_id)
-    seq = seq_of(info.created_at)
-    if seq // TIES != microseconds(info.created_at):
-        raise InvalidArgumentError(f"created_at is {info.created_at}: too far away to be kept")
+    check_time(info.created_at)
     expires = info.expires_at
     return (
-        seq,
+        seq_of(info.created_at),
         None if expires is None else microseconds(expires),
         info.size,
         key_of(info.checkpoint_id),

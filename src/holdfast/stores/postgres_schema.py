@@ -271,6 +271,177 @@ MIGRATIONS = (
         more := greatest(removed, _notes) >= _limit;
     END $$;
     """,
+    # 2
+    """
+    -- When a record was made, where its place does not tell: one that is written last comes last.
+    ALTER TABLE holdfast.checkpoints ADD COLUMN made bigint;
+    CREATE INDEX checkpoints_made ON holdfast.checkpoints (made) WHERE made IS NOT NULL;
+
+    -- The records of a session are written one after the other, so that each comes behind what is
+    -- there. Who writes unless a note is there goes on beside others of that kind, and never beside
+    -- one who writes such a note: either that sees what was written, or the writer sees the note.
+    CREATE FUNCTION holdfast.enter(_scope bytea, _alone boolean, _session_name bytea)
+    RETURNS void LANGUAGE plpgsql AS $$
+    DECLARE
+        _fence bigint := hashtextextended('holdfast.notes ' || encode(_scope, 'hex'), 0);
+    BEGIN
+        IF _alone THEN
+            PERFORM pg_advisory_xact_lock(_fence);
+        ELSIF _scope IS NOT NULL THEN
+            PERFORM pg_advisory_xact_lock_shared(_fence);
+        END IF;
+        IF _session_name IS NOT NULL THEN
+            PERFORM pg_advisory_xact_lock(
+                hashtextextended('holdfast.session ' || encode(_session_name, 'hex'), 0));
+        END IF;
+    END $$;
+
+    DROP FUNCTION holdfast.keep(
+        bytea[], bytea[], bytea, bytea, bigint, bigint, bigint, bytea, bytea, bytea, bytea[],
+        bytea, text, bytea, bytea, text, text, bytea[], bytea[], bytea[], bytea[], bigint[]
+    );
+    DROP FUNCTION holdfast.load(bytea, bigint);
+    DROP FUNCTION holdfast.newest(bytea, text, text, bigint, bigint);
+
+    -- NULL when all is kept, else why nothing is: 'fenced', 'conflict', 'base', 'parent', 'head',
+    -- or the number of the note whose key is taken. Chunks without data were sent before.
+    CREATE FUNCTION holdfast.keep(
+        _names bytea[], _data bytea[], _base bytea, _needed bytea,
+        _seq bigint, _expires bigint, _size bigint, _id bytea, _parent bytea, _root bytea,
+        _beneath bytea[], _sum bytea, _target text, _body bytea,
+        _session_name bytea, _agent text, _session text,
+        _scopes bytea[], _keys bytea[], _note_sums bytea[], _bodies bytea[], _note_expires bigint[],
+        _unless_scope bytea, _unless_key bytea, _follows bytea, _behind bytea[]
+    ) RETURNS text LANGUAGE plpgsql AS $$
+    DECLARE
+        _made bigint := _seq / 1024;
+        _last bigint;
+        _head bytea;
+        _key bigint;
+        _taken bigint;
+    BEGIN
+        PERFORM pg_advisory_xact_lock_shared(hashtextextended('holdfast.saves', 0));
+        PERFORM holdfast.enter(_unless_scope, _unless_scope = ANY (_scopes), _session_name);
+        IF _unless_scope IS NOT NULL AND EXISTS (
+            SELECT FROM holdfast.notes WHERE scope = _unless_scope AND key = _unless_key
+        ) THEN
+            RETURN 'fenced';
+        END IF;
+        IF _id IS NOT NULL THEN
+            IF EXISTS (SELECT FROM holdfast.checkpoints WHERE id = _id) THEN
+                RETURN 'conflict';
+            END IF;
+            IF _base IS NOT NULL
+                AND NOT EXISTS (SELECT FROM holdfast.checkpoints WHERE id = _base)
+            THEN
+                RETURN 'base';
+            END IF;
+            IF _needed IS NOT NULL AND _needed IS DISTINCT FROM _base
+                AND NOT EXISTS (SELECT FROM holdfast.checkpoints WHERE id = _needed)
+            THEN
+                RETURN 'parent';
+            END IF;
+        END IF;
+        IF _scopes IS NOT NULL THEN
+            SELECT u.number INTO _taken
+            FROM unnest(_scopes, _keys) WITH ORDINALITY AS u (scope, key, number)
+            WHERE EXISTS (
+                SELECT FROM holdfast.notes n WHERE n.scope = u.scope AND n.key = u.key
+            )
+            ORDER BY u.number LIMIT 1;
+            IF FOUND THEN
+                RETURN _taken;
+            END IF;
+        END IF;
+        IF _id IS NOT NULL THEN
+            SELECT key INTO _key FROM holdfast.sessions WHERE name = _session_name;
+            IF NOT FOUND THEN
+                INSERT INTO holdfast.sessions (name, agent, session)
+                VALUES (_session_name, _agent, _session)
+                ON CONFLICT (name) DO NOTHING RETURNING key INTO _key;
+                IF NOT FOUND THEN
+                    SELECT key INTO STRICT _key FROM holdfast.sessions WHERE name = _session_name;
+                END IF;
+            END IF;
+            SELECT c.seq, c.id INTO _last, _head FROM holdfast.checkpoints c
+            WHERE c.session >= _key AND c.session <= _key
+            ORDER BY c.session DESC, c.seq DESC LIMIT 1;
+            IF _follows IS NOT NULL AND _follows <> coalesce(_head, '') THEN
+                RETURN 'head';
+            END IF;
+            IF _behind IS NOT NULL THEN
+                SELECT max(seq) INTO _last FROM holdfast.checkpoints WHERE id = ANY (_behind);
+            END IF;
+            IF _last >= _seq THEN
+                _seq := _last + 1;
+            END IF;
+            IF _beneath IS NULL AND _base IS NOT NULL THEN
+                SELECT beneath INTO _beneath FROM holdfast.checkpoints
+                WHERE id = _base AND root = _root;
+            END IF;
+            LOOP
+                INSERT INTO holdfast.checkpoints
+                    (seq, made, session, expires, size, id, parent, root, beneath, sum, target,
+                    body)
+                VALUES (_seq, nullif(_made, _seq >> 10), _key, _expires, _size, _id, _parent, _root,
+                    _beneath, _sum, _target, _body)
+                ON CONFLICT (seq) DO NOTHING;
+                EXIT WHEN FOUND;
+                SELECT coalesce(min(c.seq), _seq) + 1 INTO _seq FROM (
+                    SELECT c.seq FROM holdfast.checkpoints c WHERE c.seq >= _seq
+                        AND NOT EXISTS (
+                            SELECT FROM holdfast.checkpoints n WHERE n.seq = c.seq + 1
+                        )
+                    ORDER BY c.seq LIMIT 1
+                ) AS c;
+            END LOOP;
+        END IF;
+        IF _data IS NULL THEN
+            UPDATE holdfast.chunks SET written = holdfast.now() WHERE name = ANY (_names);
+        ELSIF cardinality(_names) > 0 THEN
+            PERFORM holdfast.keep_chunks(_names, _data);
+        END IF;
+        IF _scopes IS NOT NULL THEN
+            PERFORM holdfast.keep_notes(_scopes, _keys, _note_sums, _bodies, _note_expires);
+        END IF;
+        RETURN NULL;
+    END $$;
+
+    CREATE FUNCTION holdfast.load(_id bytea, _now bigint) RETURNS TABLE (
+        seq bigint, made bigint, id bytea, agent text, session text, parent bytea, expires bigint,
+        target text, root bytea, size bigint, body bytea, sum bytea, names bytea[], data bytea[]
+    ) LANGUAGE plpgsql STABLE ROWS 1 AS $$
+    BEGIN
+        RETURN QUERY
+        SELECT c.seq, c.made, c.id, s.agent, s.session, c.parent, c.expires, c.target, c.root,
+            c.size, c.body, c.sum, n.names, n.data
+        FROM holdfast.checkpoints c JOIN holdfast.sessions s ON s.key = c.session
+        CROSS JOIN LATERAL (
+            SELECT array_agg(k.name), array_agg(k.data) FROM holdfast.chunks k
+            WHERE k.name = ANY (c.beneath || c.root)
+        ) AS n (names, data)
+        WHERE c.id = _id AND (c.expires IS NULL OR c.expires > _now);
+    END $$;
+
+    CREATE FUNCTION holdfast.newest(
+        _session_name bytea, _agent text, _session text, _now bigint, _limit bigint
+    ) RETURNS TABLE (
+        seq bigint, made bigint, id bytea, agent text, session text, parent bytea, expires bigint,
+        target text, root bytea, size bigint, body bytea, sum bytea
+    ) LANGUAGE plpgsql STABLE AS $$
+    DECLARE
+        _key bigint := (SELECT s.key FROM holdfast.sessions s WHERE s.name = _session_name);
+    BEGIN
+        RETURN QUERY
+        SELECT c.seq, c.made, c.id, _agent, _session, c.parent, c.expires, c.target, c.root, c.size,
+            c.body, c.sum
+        FROM holdfast.checkpoints c
+        -- A range, and both in the order, so that no plan looks for an old session from the end.
+        WHERE c.session >= _key AND c.session <= _key
+            AND (c.expires IS NULL OR c.expires > _now)
+        ORDER BY c.session DESC, c.seq DESC LIMIT _limit;
+    END $$;
+    """,
 )
 """What leads from each version of the schema to the next; never edited once released."""
 
@@ -295,7 +466,8 @@ CREATE_META = """
 """
 WRITE_VERSION = "UPDATE holdfast.meta SET version = $1 WHERE program = 'holdfast'"
 
-KEEP = f"SELECT holdfast.keep({', '.join(f'${n}' for n in range(1, 23))})"
+KEEP = f"SELECT holdfast.keep({', '.join(f'${n}' for n in range(1, 27))})"
+ENTER = "SELECT holdfast.enter($1, $2, $3)"
 KEEP_CHUNKS = "SELECT holdfast.keep_chunks($1, $2)"
 END_IDLE = "SET LOCAL idle_in_transaction_session_timeout = 60000"
 """For transactions of several statements: whoever vanishes in between blocks nobody for long."""
@@ -304,7 +476,8 @@ KEPT_RECORD = "SELECT sum FROM holdfast.checkpoints WHERE id = $1"
 KEPT_NOTE = "SELECT sum FROM holdfast.notes WHERE scope = $1 AND key = $2"
 
 RECORD_COLUMNS = """
-    c.seq, c.id, s.agent, s.session, c.parent, c.expires, c.target, c.root, c.size, c.body, c.sum
+    c.seq, c.made, c.id, s.agent, s.session, c.parent, c.expires, c.target, c.root, c.size, c.body,
+    c.sum
 """
 SELECT_RECORDS = f"""
     SELECT {RECORD_COLUMNS}
@@ -325,6 +498,11 @@ LOAD_NEWEST = """
 """
 NEWEST = "SELECT * FROM holdfast.newest($1, $2, $3, $4, $5)"
 NEWEST_FIRST = "c.seq DESC"
+MADE_SINCE = "(c.made IS NULL OR c.made >= {})"
+PLACED_LATER = """
+    c.seq = ANY (ARRAY(SELECT m.seq FROM holdfast.checkpoints m WHERE m.made < {} AND m.seq >= {}))
+"""
+"""Made before a time and written after it: very few."""
 
 FETCH = "SELECT name, data FROM holdfast.fetch($1)"
 

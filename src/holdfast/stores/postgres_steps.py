@@ -16,7 +16,6 @@ from holdfast.errors import (
     CheckpointConflictError,
     CheckpointIntegrityError,
     StoreConnectionError,
-    StoreError,
     StoreFormatError,
 )
 from holdfast.model import CheckpointInfo, microseconds, moment
@@ -25,11 +24,13 @@ from holdfast.stores import postgres_schema as sql
 from holdfast.stores.base import (
     Collected,
     Commit,
+    Fenced,
     MissingBase,
     MissingParent,
     Note,
     NoteExists,
     NotesOnly,
+    NotTheHead,
     Query,
     Record,
     SessionInfo,
@@ -50,7 +51,7 @@ from holdfast.stores.postgres_rows import (
     session_name,
     text_bytes,
 )
-from holdfast.stores.rows import TIES, seq_of
+from holdfast.stores.rows import bound_of
 
 T = TypeVar("T")
 Statement = tuple[str, Sequence[Any] | None]
@@ -151,7 +152,7 @@ class Methods:
     def _keep(self, commit: Commit | NotesOnly) -> Steps[str | None]:
         """All in one transaction, usually of one statement; returns why it was refused, if so."""
         names = sorted(commit.chunks)
-        record = *_record_values(commit), *note_columns(commit.notes)
+        record = *_record_values(commit), *note_columns(commit.notes), *_conditions(commit)
         if sum(map(len, commit.chunks.values())) <= LARGE:
             data = [commit.chunks[name] for name in names]
             ((refusal,),) = yield from self._ask(sql.KEEP, names, data, *record)
@@ -159,6 +160,7 @@ class Methods:
         yield from self._run(sql.BEGIN)
         try:
             yield from self._run(sql.END_IDLE)
+            yield from self._ask(sql.ENTER, *_entering(commit))  # before any chunk is locked
             for part in _parts(names, commit.chunks):
                 data = [commit.chunks[name] for name in part]
                 yield from self._ask(sql.KEEP_CHUNKS, part, data)
@@ -182,8 +184,10 @@ class Methods:
     def _refused(self, commit: Commit | NotesOnly, refusal: str) -> Exception:
         if isinstance(commit, Commit) and refusal == "conflict":
             return CheckpointConflictError(commit.info.checkpoint_id)
-        if refusal == "ties":
-            return StoreError(f"{self.name} has {TIES} checkpoints of one microsecond already")
+        if refusal == "fenced" and commit.unless is not None:
+            return Fenced(commit.unless)
+        if refusal == "head":
+            return NotTheHead()
         if refusal in ("base", "parent"):
             return MissingBase() if refusal == "base" else MissingParent()
         return NoteExists(commit.notes[int(refusal) - 1])
@@ -216,7 +220,7 @@ class Methods:
             return Record(info, (yield from unfold({root: True}, {}, fetch, verify)))
         except CheckpointIntegrityError as error:
             again = yield from self._ask(statement, *values)
-            if not again or again[0][1] != row[1]:  # removed and collected while it was read
+            if not again or again[0][2] != row[2]:  # removed and collected while it was read
                 return (yield from self._whole(verify, statement, *values)) if again else None
             raise CheckpointIntegrityError(info.checkpoint_id, error.reason) from None
 
@@ -249,10 +253,14 @@ class Methods:
             rows = yield from self._ask(sql.NEWEST, *name, now(), query.limit)
             return [record_of(row) for row in rows]
         where = _Where(query)
-        if not query.tags:
-            rows = yield from self._ask(*where.select(query.limit))
-            return [record_of(row) for row in rows]
         found: list[CheckpointInfo] = []
+        if query.until is not None:
+            rows = yield from self._ask(*_Where(query, placed_later=True).select(None))
+            found = list(filter(query.tagged, map(record_of, rows)))[: query.limit]
+        if not query.tags:
+            left = None if query.limit is None else query.limit - len(found)
+            rows = yield from self._ask(*where.select(left))
+            return [*found, *map(record_of, rows)]
         rows = yield from self._ask(*where.select(PAGE))
         while True:
             found += filter(query.tagged, map(record_of, rows))
@@ -324,6 +332,27 @@ def _check_keys(notes: Sequence[Note]) -> None:
         seen.add((note.scope, note.key))
 
 
+def _entering(commit: Commit | NotesOnly) -> Row:
+    """The locks of a commit, as the function ``enter`` takes them."""
+    scope = None if commit.unless is None else commit.unless[0]
+    alone = any(note.scope == scope for note in commit.notes)
+    session = None
+    if isinstance(commit, Commit):
+        session = session_name(commit.info.agent_id, commit.info.session_id)
+    return (None if scope is None else key_of(scope), alone, session)
+
+
+def _conditions(commit: Commit | NotesOnly) -> Row:
+    """What a commit requires besides, as the function ``keep`` takes it."""
+    scope, key = commit.unless or (None, None)
+    fence = (None if scope is None else key_of(scope), None if key is None else text_bytes(key))
+    if isinstance(commit, NotesOnly):
+        return (*fence, None, None)
+    follows = None if commit.follows is None else key_of(commit.follows)
+    behind = None if commit.behind is None else [key_of(each) for each in commit.behind]
+    return (*fence, follows, behind)
+
+
 def _record_values(commit: Commit | NotesOnly) -> Row:
     if isinstance(commit, NotesOnly):
         return (None, None, *_NO_RECORD)
@@ -365,7 +394,7 @@ def _session_of(query: Query) -> tuple[bytes, str, str] | None:
 class _Where:
     """The conditions of a query; every value is bound, never written into the statement."""
 
-    def __init__(self, query: Query) -> None:
+    def __init__(self, query: Query, placed_later: bool = False) -> None:
         self._conditions: list[str] = []
         self._values: list[Any] = []
         self._records = sql.SELECT_RECORDS
@@ -378,9 +407,12 @@ class _Where:
         if query.handoff_target is not None:
             self._add_text("c.target", query.handoff_target)
         if query.since is not None:
-            self._add("c.seq >= {}", seq_of(query.since))
-        if query.until is not None:
-            self._add("c.seq < {}", seq_of(query.until))
+            self._add("c.seq >= {}", bound_of(query.since))
+            self._add(sql.MADE_SINCE, microseconds(query.since))
+        if query.until is not None and placed_later:
+            self._add(sql.PLACED_LATER, microseconds(query.until), bound_of(query.until))
+        elif query.until is not None:
+            self._add("c.seq < {}", bound_of(query.until))
         if query.before is not None:
             older = "c.seq < (SELECT seq FROM holdfast.checkpoints WHERE id = {})"
             self._add(older, key_of(query.before))
@@ -406,9 +438,11 @@ class _Where:
             self._add("left(s.session, 128) <= {}", start.ljust(128, "\U0010ffff"))
             self._add("starts_with(s.session, {})", prefix)
 
-    def _add(self, condition: str, value: Any) -> None:
-        self._values.append(value)
-        self._conditions.append(condition.format(f"${len(self._values)}"))
+    def _add(self, condition: str, *values: Any) -> None:
+        first = len(self._values) + 1
+        self._values += values
+        numbers = [f"${number}" for number in range(first, first + len(values))]
+        self._conditions.append(condition.format(*numbers))
 
     def _add_text(self, column: str, text: str) -> None:
         if self._can_hold(text):

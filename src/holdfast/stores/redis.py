@@ -25,7 +25,9 @@ Layout
     is cut short leaves chunks which no record names, and ``collect`` takes them.
 
     Sorted sets are ordered by their members, which begin with the time in microseconds and end
-    with the id: never by a float, never by milliseconds. A page costs O(log n + page).
+    with the id: never by a float, never by milliseconds. A page costs O(log n + page). The script
+    that writes gives a record its place: that of its time, or the microsecond after the last of
+    its session where a clock was behind.
 
     A record has a key of its own, which is the truth. Redis removes that of a record with a time
     to live by itself, a day after it has expired (until then listings may ask for expired ones);
@@ -67,7 +69,7 @@ from holdfast.stores.base import (
     Store,
 )
 from holdfast.stores.redis_errors import redis_errors
-from holdfast.stores.redis_keys import FORMAT, Keys
+from holdfast.stores.redis_keys import FORMAT, READABLE, Keys
 from holdfast.stores.redis_link import Link
 from holdfast.stores.redis_urls import package, parse
 from holdfast.stores.redis_writes import Writes
@@ -118,10 +120,10 @@ class RedisStore(Store):
             raise self._link.explained(error) from error
         except TypeError as error:  # a connection takes the options of the URL as arguments
             raise InvalidArgumentError(f"{self.name} has no such option: {error}") from None
-        if kept is not None and kept != b"%d" % FORMAT:
+        if kept is not None and kept not in [b"%d" % version for version in READABLE]:
             raise StoreFormatError(
-                f"{self.name} has format {kept!r}, this Holdfast reads {FORMAT}: upgrade Holdfast "
-                "to open it, or choose another prefix"
+                f"{self.name} has format {kept!r}, this Holdfast reads up to {FORMAT}: upgrade "
+                "Holdfast to open it, or choose another prefix"
             )
 
     def _check_hello(self, about: dict[bytes, Any]) -> None:

@@ -9,8 +9,10 @@ from holdfast.errors import InvalidArgumentError
 from holdfast.model import microseconds
 from holdfast.stores.base import NOTE_TIES
 
-FORMAT = 1
+FORMAT = 2
 """The version of this layout, kept beside the data."""
+READABLE = (1, FORMAT)
+"""Those that can be read; what is written makes it the newest."""
 
 _PREFIX = re.compile(r"[A-Za-z0-9._:/-]{1,64}")
 _BEFORE_ALL = 2**62
@@ -100,14 +102,18 @@ def stamp(moment: datetime) -> bytes:
     return b"%016x" % (microseconds(moment) + _BEFORE_ALL)
 
 
+STAMP = 16
+"""How many digits a time has, as ``stamp`` writes it."""
+
+
 def place(created_at: datetime, checkpoint_id: str) -> bytes:
-    """Where a record stands among others: by time, and then by id."""
+    """Where a record stands among others, unless its session has later ones already."""
     return stamp(created_at) + as_bytes(checkpoint_id)
 
 
 def id_at(member: bytes) -> str:
     """The id of the record that stands there."""
-    return as_text(member[16:])
+    return as_text(member[STAMP:])
 
 
 def seq_digits(seq: int) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Generator, Iterator, Sequence
 from datetime import UTC, datetime
+from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 
 from holdfast.errors import CheckpointIntegrityError
@@ -14,7 +15,6 @@ from holdfast.stores.base import (
     Record,
     SessionInfo,
     Stats,
-    sort_newest_first,
     unfold,
 )
 from holdfast.stores.redis_keys import (
@@ -24,11 +24,10 @@ from holdfast.stores.redis_keys import (
     as_text,
     id_at,
     parted,
-    place,
     seq_digits,
     stamp,
 )
-from holdfast.stores.redis_records import Filed, unpack_note, unpack_record
+from holdfast.stores.redis_records import Filed, Placed, unpack_note, unpack_record
 from holdfast.stores.redis_scripts import Call, Command
 
 T = TypeVar("T")
@@ -43,6 +42,7 @@ _FEW = 64
 """Up to so many sessions are listed by merging; for more, all records are looked through."""
 _SOME = 50
 _AFTER_ALL = b"\xff"  # no text has this byte
+_PLACE = itemgetter(0)
 
 
 class Ordered(NamedTuple):
@@ -112,7 +112,12 @@ class Reads:
 
     def _infos(self, ids: Collection[str]) -> Steps[dict[str, CheckpointInfo]]:
         """Those of the records that there are, expired ones too."""
-        found: dict[str, CheckpointInfo] = {}
+        found = yield from self._records(ids)
+        return {checkpoint_id: placed.info for checkpoint_id, placed in found.items()}
+
+    def _records(self, ids: Collection[str]) -> Steps[dict[str, Placed]]:
+        """The same, each with its place."""
+        found: dict[str, Placed] = {}
         parts = list(batches(list(ids)))
         for some in batches(parts, 16):
             asked = [("MGET", *map(self.keys.record, part)) for part in some]
@@ -146,17 +151,16 @@ class Reads:
         if query.limit is not None and query.limit <= 0:
             return []
         low = b"" if query.since is None else stamp(query.since)
-        high = _AFTER_ALL if query.until is None else stamp(query.until)
+        high = _AFTER_ALL  # what was made before a time may have been written after it
         if query.before is not None:
-            last = (yield from self._infos([query.before])).get(query.before)
+            last = (yield from self._records([query.before])).get(query.before)
             if last is None:
                 return []
-            high = min(high, place(last.created_at, last.checkpoint_id))
+            high = last.place
         if query.ids is not None:
-            infos = (yield from self._infos(set(query.ids))).values()
-            older = [i for i in infos if place(i.created_at, i.checkpoint_id) < high]
-            found = [info for info in sort_newest_first(older) if query.admits(info, now)]
-            return found[: query.limit]
+            placed = (yield from self._records(set(query.ids))).values()
+            older = [info for at, info in sorted(placed, reverse=True, key=_PLACE) if at < high]
+            return [info for info in older if query.admits(info, now)][: query.limit]
         sets = yield from self._sets(query)
         if query.limit is None:
             listed = yield from self._all_of(sets, low, high)
@@ -228,20 +232,20 @@ class Reads:
         gc takes the chunks of what is not seen here. A record that is removed between the listing
         and its reading may have been the base of one committed since: then all is listed again.
         """
-        infos: dict[str, CheckpointInfo] = {}
+        placed: dict[str, Placed] = {}
         gone: set[str] = set()
         while sets:
             pages = yield [each.page(low, high, None) for each in sets]
             ids = {
                 id_at(at) for each, got in zip(sets, pages, strict=True) for at in each.places(got)
             }
-            unseen = ids - infos.keys()
-            infos.update((yield from self._infos(unseen)))
-            missing = unseen - infos.keys()
+            unseen = ids - placed.keys()
+            placed.update((yield from self._records(unseen)))
+            missing = unseen - placed.keys()
             if missing <= gone:
                 break
             gone = missing
-        return sort_newest_first(infos.values())
+        return [info for _, info in sorted(placed.values(), reverse=True, key=_PLACE)]
 
     def heads(self, agent_id: str | None = None) -> Steps[list[SessionInfo]]:
         """Every session with its newest checkpoint."""
@@ -254,29 +258,29 @@ class Reads:
         pairs = [parted(member) for member in members]
         sessions = [pair if agent_id is not None else pair[::-1] for pair in pairs]
         expired = yield from self._expired()
-        found: list[SessionInfo] = []
+        found: list[tuple[bytes, SessionInfo]] = []
         for part in batches(sessions):
             found += yield from self._heads_of(part, expired)
-        found.sort(key=lambda s: (s.head.created_at, s.head.checkpoint_id), reverse=True)
-        return found
+        return [head for _, head in sorted(found, reverse=True, key=_PLACE)]
 
     def _heads_of(
         self, sessions: list[tuple[str, str]], expired: dict[tuple[str, str], list[Filed]]
-    ) -> Steps[list[SessionInfo]]:
+    ) -> Steps[list[tuple[bytes, SessionInfo]]]:
         now = datetime.now(UTC)
         keys = [self.keys.session(*session) for session in sessions]
         newest = yield [Ordered(key).page(b"", _AFTER_ALL, 1) for key in keys]
         counts = yield [("ZCARD", key) for key in keys]
-        infos = yield from self._infos([id_at(members[0]) for members in newest if members])
-        found: list[SessionInfo] = []
+        placed = yield from self._records([id_at(members[0]) for members in newest if members])
+        found: list[tuple[bytes, SessionInfo]] = []
         for session, members, count in zip(sessions, newest, counts, strict=True):
-            head = infos.get(id_at(members[0])) if members else None
-            if head is None or head.is_expired(now):
+            head = placed.get(id_at(members[0])) if members else None
+            if head is None or head.info.is_expired(now):
                 query = Query(agent_id=session[0], session_id=session[1], limit=1)
-                head = next(iter((yield from self.query(query))), None)
+                ids = [info.checkpoint_id for info in (yield from self.query(query))]
+                head = next(iter((yield from self._records(ids)).values()), None)
             if head is not None:
                 left = max(1, count - len(expired.get(session, ())))
-                found.append(SessionInfo(*session, head, left))
+                found.append((head.place, SessionInfo(*session, head.info, left)))
         return found
 
     def _expired(self) -> Steps[dict[tuple[str, str], list[Filed]]]:

@@ -11,7 +11,7 @@ from holdfast.core.codec import pack, unpack
 from holdfast.errors import CheckpointIntegrityError
 from holdfast.model import CheckpointInfo, Framework, microseconds, moment
 from holdfast.stores.base import Note
-from holdfast.stores.redis_keys import SEQ, Keys, as_bytes, joined, place, seq_of
+from holdfast.stores.redis_keys import SEQ, STAMP, Keys, as_bytes, joined, place, seq_of
 
 _FRAMEWORKS = {framework.value: framework for framework in Framework}
 
@@ -40,8 +40,15 @@ def pack_record(info: CheckpointInfo, token: bytes) -> bytes:
     )
 
 
-def unpack_record(checkpoint_id: str, value: bytes) -> CheckpointInfo:
-    """The record of that id."""
+class Placed(NamedTuple):
+    """A record, and where it stands among others."""
+
+    place: bytes
+    info: CheckpointInfo
+
+
+def unpack_record(checkpoint_id: str, value: bytes) -> Placed:
+    """The record of that id; its place is kept with it where its time does not tell it."""
     try:
         (
             _,
@@ -60,8 +67,9 @@ def unpack_record(checkpoint_id: str, value: bytes) -> CheckpointInfo:
             checksum,
             root,
             size,
+            *moved,
         ) = _unpacked(value)
-        return CheckpointInfo.of(
+        info = CheckpointInfo.of(
             {
                 "checkpoint_id": checkpoint_id,
                 "agent_id": agent,
@@ -81,6 +89,12 @@ def unpack_record(checkpoint_id: str, value: bytes) -> CheckpointInfo:
                 "size": size,
             }
         )
+        if not moved:
+            return Placed(place(info.created_at, checkpoint_id), info)
+        (stamp,) = moved
+        if type(stamp) is not str or len(stamp) != STAMP or not stamp.isascii():
+            raise ValueError("its place is none")
+        return Placed(stamp.encode() + as_bytes(checkpoint_id), info)
     except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
         raise CheckpointIntegrityError(checkpoint_id, f"unreadable record ({error})") from None
     except CheckpointIntegrityError as error:
@@ -107,12 +121,12 @@ class Filed(NamedTuple):
     expires: int | None
 
     @classmethod
-    def of(cls, info: CheckpointInfo) -> Filed:
-        """Where this one is filed."""
+    def of(cls, info: CheckpointInfo, at: bytes | None = None) -> Filed:
+        """Where this one is filed: at its place, or at that of its time."""
         expires = info.expires_at
         return cls(
             info.checkpoint_id,
-            place(info.created_at, info.checkpoint_id),
+            at or place(info.created_at, info.checkpoint_id),
             info.agent_id,
             info.session_id,
             info.parent_id,
@@ -150,23 +164,29 @@ class Filed(NamedTuple):
         target = self.handoff_target
         return b"" if target is None else as_bytes(target) + b"\0" + self.place
 
-    def entries(self, keys: Keys) -> list[tuple[bytes, int, bytes]]:
-        """Every sorted set it stands in, with its score and its member."""
+    def entries(self, keys: Keys) -> list[tuple[bytes, int, bytes, int]]:
+        """Every sorted set it stands in, its score, its member, and where in that the place is.
+
+        The server may have to give it another place; -1 where the member tells none.
+        """
         entries = [
-            (keys.all, 0, self.place),
-            (keys.ids, 0, as_bytes(self.checkpoint_id)),
-            (keys.agent(self.agent_id), 0, self.place),
-            (keys.session(*self.session), 0, self.place),
-            (keys.sessions, 0, joined(self.session_id, self.agent_id)),
-            (keys.agents, 0, joined(self.agent_id, self.session_id)),
+            (keys.all, 0, self.place, 0),
+            (keys.ids, 0, as_bytes(self.checkpoint_id), -1),
+            (keys.agent(self.agent_id), 0, self.place, 0),
+            (keys.session(*self.session), 0, self.place, 0),
+            (keys.sessions, 0, joined(self.session_id, self.agent_id), -1),
+            (keys.agents, 0, joined(self.agent_id, self.session_id), -1),
         ]
-        if self.parent_id is not None:
-            entries.append((keys.children, 0, self.child))
-        if self.handoff_target is not None:
-            entries.append((keys.targets, 0, self.target))
+        for key, member in ((keys.children, self.child), (keys.targets, self.target)):
+            if member:
+                entries.append((key, 0, member, len(member) - len(self.place)))
         if self.expires is not None:
-            entries.append((keys.expiry, self.expires, self.expiry))
+            entries.append((keys.expiry, self.expires, self.expiry, self._place_in_expiry()))
         return entries
+
+    def _place_in_expiry(self) -> int:
+        before = len(ormsgpack.packb(self.checkpoint_id))
+        return len(b"r") + 1 + before + len(ormsgpack.packb(self.place)) - len(self.place)
 
     def keys_to_remove(self, keys: Keys) -> list[bytes]:
         """The keys of the script that removes it."""

@@ -62,17 +62,29 @@ local plan = cmsgpack.unpack(ARGV[1])
 
 -- 1. Refuse, before anything is written. What is there with this very token was written by this
 --    call: an earlier attempt went well, and only its answer was lost.
+local taken
 for place, own in ipairs(plan.own) do
   local key, value, _, numbered = unpack(own)
   local found = redis.call('GET', KEYS[key])
   if found then
-    if numbered then found = string.sub(found, 18) end
-    return {found == ARGV[value] and 'done' or 'taken', place}
+    local mine = ARGV[value]
+    if numbered then
+      found = string.sub(found, 18)
+    else -- the token of a record; it may have been given a place since
+      found, mine = string.sub(found, 4, 13), string.sub(mine, 4, 13)
+    end
+    if found == mine then return {'done', place} end
+    taken = taken or place
   end
 end
+if plan.unless and redis.call('EXISTS', KEYS[plan.unless]) == 1 then return {'fenced'} end
+if taken then return {'taken', taken} end
 for _, need in ipairs(plan.needs) do
   if redis.call('EXISTS', KEYS[need[1]]) == 0 then return {need[2]} end
 end
+-- What its session has last; the members of a sorted set with equal scores are in their own order.
+local head = plan.session and redis.call('ZREVRANGE', KEYS[plan.session], 0, 0)[1]
+if plan.follows and string.sub(head or '', 17) ~= ARGV[plan.follows] then return {'head'} end
 local first, last = plan.first, plan.first + plan.chunks - 1
 if plan.mode == 'end' then
   for i = first, last do
@@ -104,9 +116,27 @@ if plan.mode == 'whole' and plan.chunks > 0 then
 end
 
 -- 3. What leads to the record.
-redis.call('SETNX', FORMAT, plan.format)
+local format = tonumber(redis.call('GET', FORMAT) or 0)
+if format < plan.format then redis.call('SET', FORMAT, plan.format) end
+local stamp
+if plan.session then
+  -- It comes behind all of its session, or behind those it was told to: past the last of these
+  -- by a microsecond where its own time is not later. 16 digits are too many for one number.
+  local last = head
+  if plan.behind then last = ARGV[plan.behind] end
+  stamp = string.sub(ARGV[plan.place], 1, 16)
+  if last and last ~= '' and last >= ARGV[plan.place] then
+    local high, low = tonumber(string.sub(last, 1, 8), 16), tonumber(string.sub(last, 9, 16), 16)
+    low = low + 1
+    if low == 4294967296 then high, low = high + 1, 0 end
+    stamp = string.format('%08x%08x', high, low)
+  end
+end
 for _, entry in ipairs(plan.entries) do
-  redis.call('ZADD', KEYS[entry[1]], entry[2], ARGV[entry[3]])
+  local key, score, value, at = unpack(entry)
+  local member = ARGV[value]
+  if at >= 0 then member = string.sub(member, 1, at) .. stamp .. string.sub(member, at + 17) end
+  redis.call('ZADD', KEYS[key], score, member)
 end
 if plan.size then redis.call('HINCRBY', TOTALS, 'size', plan.size) end
 
@@ -141,6 +171,10 @@ end
 for place, own in ipairs(plan.own) do
   local key, value, expires = unpack(own)
   value = (places[place] or '') .. ARGV[value]
+  if place == 1 and stamp and stamp ~= string.sub(ARGV[plan.place], 1, 16) then
+    -- A seventeenth element says the place, as the time in the record does not.
+    value = string.char(0xdc, 0, 17) .. string.sub(value, 4) .. string.char(0xb0) .. stamp
+  end
   if expires == '' then
     redis.call('SET', KEYS[key], value)
   else
@@ -152,8 +186,9 @@ return {'ok', written}
 )
 """Keeps a record, chunks and notes, all or nothing; or only enters chunks that are about to come.
 
-Answers ok and the time, done (by an earlier attempt), taken (and by which of its own keys), again
-(gc took one of its chunks), or the word for what it needs and is not there.
+Answers ok and the time, done (by an earlier attempt), fenced, taken (and by which of its own
+keys), head (something else is last in its session), again (gc took one of its chunks), or the word
+for what it needs and is not there.
 """
 
 REMOVE = Script(

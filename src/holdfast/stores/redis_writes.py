@@ -20,11 +20,13 @@ from holdfast.stores import crashpoints
 from holdfast.stores.base import (
     Collected,
     Commit,
+    Fenced,
     MissingBase,
     MissingParent,
     Note,
     NoteExists,
     NotesOnly,
+    NotTheHead,
 )
 from holdfast.stores.redis_keys import FORMAT, SEQ, Keys, as_bytes, as_text, parted
 from holdfast.stores.redis_reads import BATCH, WRITTEN, Reads, Steps, batches
@@ -59,7 +61,8 @@ class Plan:
         self._values: dict[bytes, int] = {}
         self._own: list[tuple[int, int, str, bool]] = []
         self._needs: dict[int, str] = {}
-        self._entries: list[tuple[int, int, int]] = []
+        self._entries: list[tuple[int, int, int, int]] = []
+        self._told: dict[str, int] = {}
         self._notes: list[tuple[int, int, int, int, str]] = []
         self.size: int | bool = False
 
@@ -77,9 +80,23 @@ class Plan:
         """Answer this word if there is no such key."""
         self._needs.setdefault(self._key(key), what)
 
-    def enter(self, key: bytes, score: int, member: bytes) -> None:
-        """Put a member in a sorted set."""
-        self._entries.append((self._key(key), score, self._value(member)))
+    def enter(self, key: bytes, score: int, member: bytes, at: int) -> None:
+        """Put a member in a sorted set; the place of the record begins at a byte of it, if any."""
+        self._entries.append((self._key(key), score, self._value(member), at))
+
+    def unless(self, key: bytes) -> None:
+        """Refuse all if there is such a key."""
+        self._told["unless"] = self._key(key)
+
+    def place(self, session: bytes, place: bytes, behind: bytes | None) -> None:
+        """Place a record behind all of its session, or behind what stands at some place."""
+        self._told |= {"session": self._key(session), "place": self._value(place)}
+        if behind is not None:
+            self._told["behind"] = self._value(behind)
+
+    def follow(self, checkpoint_id: bytes) -> None:
+        """Refuse all if the session has something else last."""
+        self._told["follows"] = self._value(checkpoint_id)
 
     def note(self, order: bytes, scope: bytes, name: bytes, expires: int | None) -> None:
         """Give a place to the note that was made its own last."""
@@ -107,7 +124,8 @@ class Plan:
         data: Collection[bytes] = (),
     ) -> Call:
         plan = {
-            "format": str(FORMAT),
+            "format": FORMAT,
+            **self._told,
             "mode": mode,
             "own": self._own,
             "needs": list(self._needs.items()),
@@ -125,7 +143,7 @@ class Writes(Reads):
 
     def commit(self, commit: Commit | NotesOnly) -> Steps[None]:
         """Keep a record with its chunks and notes: one round trip on one server, else three."""
-        plan = self._plan(commit)
+        plan = self._plan(commit, (yield from self._behind(commit)))
         crashpoints.reach("redis:begun")
         if not self.spread and _small(commit.chunks):
             (answer,) = yield [plan.whole(self.keys, commit.chunks)]
@@ -156,9 +174,18 @@ class Writes(Reads):
         self._check(answer, commit)
         return True
 
-    def _plan(self, commit: Commit | NotesOnly) -> Plan:
+    def _behind(self, commit: Commit | NotesOnly) -> Steps[bytes | None]:
+        """The last place of those that a record comes behind, which never changes."""
+        if isinstance(commit, NotesOnly) or commit.behind is None:
+            return None
+        placed = yield from self._records(commit.behind)
+        return max((each.place for each in placed.values()), default=b"")
+
+    def _plan(self, commit: Commit | NotesOnly, behind: bytes | None) -> Plan:
         plan, keys = Plan(self.keys), self.keys
         token = os.urandom(8)
+        if commit.unless is not None:
+            plan.unless(keys.note(*commit.unless))
         if isinstance(commit, Commit):
             info = commit.info
             filed = Filed.of(info)
@@ -169,6 +196,9 @@ class Writes(Reads):
                 plan.need(keys.record(info.parent_id), "parent")
             for entry in filed.entries(keys):
                 plan.enter(*entry)
+            plan.place(keys.session(*filed.session), filed.place, behind)
+            if commit.follows is not None:
+                plan.follow(as_bytes(commit.follows))
             plan.size = info.size
         seen: set[tuple[str, str]] = set()
         for note in commit.notes:
@@ -190,6 +220,10 @@ class Writes(Reads):
     def _check(self, answer: list[Any], commit: Commit | NotesOnly) -> bool:
         """Whether the work is still to be done; raises what the script refused it for."""
         word = answer[0]
+        if word == b"fenced" and commit.unless is not None:
+            raise Fenced(commit.unless)
+        if word == b"head":
+            raise NotTheHead
         if word == b"base":
             raise MissingBase
         if word == b"parent":
@@ -216,10 +250,10 @@ class Writes(Reads):
 
     def _removal(self, checkpoint_id: str, value: bytes) -> Call | Command:
         try:
-            filed = Filed.of(unpack_record(checkpoint_id, value))
+            placed = unpack_record(checkpoint_id, value)
         except CheckpointIntegrityError:  # where else it is listed is not known; that is ignored
             return ("DEL", self.keys.record(checkpoint_id))
-        return self._removal_of(filed, value)
+        return self._removal_of(Filed.of(placed.info, placed.place), value)
 
     def _forget_scopes(self, scopes: list[str]) -> Steps[None]:
         orders = yield [("ZRANGE", self.keys.order(scope), 0, -1) for scope in scopes]

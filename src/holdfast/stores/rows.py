@@ -9,20 +9,31 @@ from typing import Any
 import ormsgpack
 
 from holdfast.core.codec import pack, unpack
-from holdfast.errors import CheckpointIntegrityError
+from holdfast.errors import CheckpointIntegrityError, InvalidArgumentError
 from holdfast.model import CheckpointInfo, Framework, microseconds, moment
+from holdfast.stores.base import TIES, seq_of
 
 Row = tuple[Any, ...]
 
-TIES = 1024
-"""How many checkpoints may have been made in one microsecond."""
 _FARTHEST = 2**63 // TIES - 1
 _FRAMEWORKS = {framework.value: framework for framework in Framework}
 
 
-def seq_of(created_at: datetime) -> int:
-    """The first place for a time; the times before 1685 and after 2255 have none of their own."""
-    return max(-_FARTHEST, min(_FARTHEST, microseconds(created_at))) * TIES
+def bound_of(moment: datetime) -> int:
+    """The first place for a time; times before 1685 and after 2255 have none of their own."""
+    return max(-_FARTHEST * TIES, min(_FARTHEST * TIES, seq_of(moment)))
+
+
+def check_time(created_at: datetime) -> None:
+    """Refuse a time that has no place of its own."""
+    if bound_of(created_at) != seq_of(created_at):
+        raise InvalidArgumentError(f"created_at is {created_at}: too far away to be kept")
+
+
+def made_at(created_at: datetime, seq: int) -> int | None:
+    """What is kept of a record's time beside its place: nothing where the place tells it."""
+    time = microseconds(created_at)
+    return None if seq // TIES == time else time
 
 
 def body_of(info: CheckpointInfo) -> bytes:
@@ -43,11 +54,13 @@ def body_of(info: CheckpointInfo) -> bytes:
 def info_of(
     row: Row, id_of: Callable[[Any], str], shown: Callable[[Any], str] | None = None
 ) -> CheckpointInfo:
-    """The record of a row: seq, id, agent, session, parent, expires, target, root, size, body, sum.
+    """The record of a row: seq, made, id, agent, session, parent, expires, target, root, size, …
+
+    ``made`` is its time where that is not the one of its place; body and sum come last.
 
     ``id_of`` reads an id as the store keeps it, ``shown`` says one that may be damaged.
     """
-    seq, key, agent, session, parent, expires, target, root, size, body, checksum = row
+    seq, made, key, agent, session, parent, expires, target, root, size, body, checksum = row
     try:
         framework, version, index, name, metadata, ttl, schema = _unpacked(body)
         info = CheckpointInfo.of(
@@ -61,7 +74,7 @@ def info_of(
                 "step_index": index,
                 "step_name": name,
                 "metadata": metadata,
-                "created_at": moment(seq // TIES),
+                "created_at": moment(seq // TIES if made is None else made),
                 "ttl_seconds": ttl,
                 "handoff_target": target,
                 "handoff_schema": schema,

@@ -30,11 +30,13 @@ from holdfast.stores.base import (
     NOTE_TIES,
     Collected,
     Commit,
+    Fenced,
     MissingBase,
     MissingParent,
     Note,
     NoteExists,
     NotesOnly,
+    NotTheHead,
     Pending,
     Query,
     Record,
@@ -44,14 +46,17 @@ from holdfast.stores.base import (
     Store,
     checked_path,
     gather,
-    sort_newest_first,
+    place_after,
 )
-from holdfast.stores.rows import TIES, Row, body_of, info_of, seq_of
+from holdfast.stores.rows import Row, body_of, bound_of, check_time, info_of, made_at
 from holdfast.stores.sqlite_connection import Connections, Durability
 
 T = TypeVar("T")
 
 _BATCH = 500
+
+Placed = tuple[int, CheckpointInfo]
+"""A record with its place."""
 
 
 class SqliteStore(Store):
@@ -149,6 +154,9 @@ class SqliteStore(Store):
         removals = commit.removals if isinstance(commit, NotesOnly) else None
         if removals is not None and removals != self._removals_now():
             raise MissingBase
+        fence = commit.unless
+        if fence is not None and db.execute(sql.EXISTS_NOTE, (_key(fence[0]), fence[1])).fetchone():
+            raise Fenced(fence)
         seen: set[tuple[str, str]] = set()
         for note in commit.notes:
             taken = db.execute(sql.EXISTS_NOTE, (_key(note.scope), note.key)).fetchone()
@@ -177,17 +185,24 @@ class SqliteStore(Store):
             db.execute(sql.INSERT_SESSION, session)
             (key,) = db.execute(sql.SELECT_SESSION, session).fetchone()
             new_sessions[session] = key
-        seq, *row = _row(info, key)
-        if seq // TIES != microseconds(info.created_at):
-            raise InvalidArgumentError(f"created_at is {info.created_at}: too far away to be kept")
-        for tie in range(TIES):
+        check_time(info.created_at)
+        last = db.execute(sql.LAST_OF_SESSION, (key,)).fetchone()
+        if commit.follows is not None and commit.follows != ("" if last is None else _id(last[1])):
+            raise NotTheHead
+        after = None if last is None else last[0]
+        if commit.behind is not None:
+            after = max((seq for each in commit.behind for seq in _places(db, each)), default=None)
+        seq = place_after(info.created_at, after)
+        try:
+            db.execute(sql.INSERT_CHECKPOINT, _row(info, key, seq))
+        except sqlite3.IntegrityError as error:
+            if "checkpoints.seq" not in str(error):
+                raise CheckpointConflictError(info.checkpoint_id) from None
+            (free,) = db.execute(sql.FREE_PLACE, (seq,)).fetchone()
             try:
-                db.execute(sql.INSERT_CHECKPOINT, (seq + tie, *row))
-                return
-            except sqlite3.IntegrityError as error:
-                if "checkpoints.seq" not in str(error):
-                    raise CheckpointConflictError(info.checkpoint_id) from None
-        raise StoreError(f"{self.name} has {TIES} checkpoints of one microsecond already")
+                db.execute(sql.INSERT_CHECKPOINT, _row(info, key, free))
+            except sqlite3.IntegrityError:
+                raise CheckpointConflictError(info.checkpoint_id) from None
 
     def load(self, checkpoint_id: str, verify: bool = True) -> Record | None:
         def read(db: sqlite3.Connection) -> Record | None:
@@ -197,7 +212,7 @@ class SqliteStore(Store):
                 return None
             info = _info(row)
             try:
-                return Record(info, gather(row[7], lambda names: _fetch(db, names), verify))
+                return Record(info, gather(row[8], lambda names: _fetch(db, names), verify))
             except CheckpointIntegrityError as error:
                 raise CheckpointIntegrityError(checkpoint_id, error.reason) from None
 
@@ -258,19 +273,25 @@ class SqliteStore(Store):
         return [_id(row[0]) for row in self._db.read(read)]
 
     def query(self, query: Query) -> list[CheckpointInfo]:
-        if query.ids is not None and len(query.ids) > _BATCH:
-            parts = [self.query(replace(query, ids=ids)) for ids in _batches(list(set(query.ids)))]
-            return sort_newest_first(chain.from_iterable(parts))[: query.limit]
-        where, values = _where(query)
-        # Tags are compared here, so with them the statement cannot know where to stop.
-        limit = -1 if query.limit is None or query.tags else query.limit
-        statement = f"{sql.SELECT_RECORDS} {where} {sql.NEWEST_FIRST} LIMIT ?"
+        return [info for _, info in self._query(query)]
 
-        def read(db: sqlite3.Connection) -> list[CheckpointInfo]:
-            found: Iterator[CheckpointInfo] = map(_info, db.execute(statement, (*values, limit)))
-            if query.tags:
-                found = filter(query.tagged, found)
-            return list(islice(found, query.limit))
+    def _query(self, query: Query) -> list[Placed]:
+        """The records asked for, each with its place."""
+        if query.ids is not None and len(query.ids) > _BATCH:
+            parts = [self._query(replace(query, ids=ids)) for ids in _batches(list(set(query.ids)))]
+            found = sorted(chain.from_iterable(parts), key=itemgetter(0), reverse=True)
+            return found[: query.limit]
+
+        def read(db: sqlite3.Connection) -> list[Placed]:
+            found: list[Placed] = []
+            for bounds in _untils(query):
+                left = None if query.limit is None else query.limit - len(found)
+                part = replace(query, limit=left)
+                rows: Iterator[Placed] = map(_placed, _select(db, part, *bounds))
+                if query.tags:
+                    rows = filter(lambda placed: query.tagged(placed[1]), rows)
+                found += islice(rows, left)
+            return found
 
         return self._db.read(read)
 
@@ -336,6 +357,10 @@ def _exists(db: sqlite3.Connection, checkpoint_id: str) -> bool:
     return db.execute(sql.EXISTS, (_key(checkpoint_id),)).fetchone() is not None
 
 
+def _places(db: sqlite3.Connection, checkpoint_id: str) -> list[int]:
+    return [seq for (seq,) in db.execute(sql.PLACE, (_key(checkpoint_id),))]
+
+
 def _drop_chunks(rows: list[Row], db: sqlite3.Connection) -> None:
     db.executemany(sql.DROP_CHUNK, rows)
 
@@ -362,10 +387,31 @@ def _fetch(db: sqlite3.Connection, names: Collection[bytes]) -> dict[bytes, byte
     return found
 
 
-def _where(query: Query) -> tuple[str, list[Any]]:
+def _untils(query: Query) -> list[tuple[str, list[Any]]]:
+    """What ``until`` requires, in parts that come one after the other, the newest first."""
+    if query.until is None:
+        return [("", [])]
+    place = bound_of(query.until)
+    return [
+        (sql.PLACED_LATER, [place, microseconds(query.until)]),
+        (sql.MADE_UNTIL, [place]),
+    ]
+
+
+def _select(
+    db: sqlite3.Connection, query: Query, condition: str, bound: list[Any]
+) -> Iterator[Row]:
+    where, values = _where(query, condition, bound)
+    # Tags are compared by the caller, so with them the statement cannot know where to stop.
+    limit = -1 if query.limit is None or query.tags else query.limit
+    statement = f"{sql.SELECT_RECORDS} {where} {sql.NEWEST_FIRST} LIMIT ?"
+    return db.execute(statement, (*values, limit))
+
+
+def _where(query: Query, condition: str, bound: list[Any]) -> tuple[str, list[Any]]:
     """The conditions of a query; every value is bound, never written into the statement."""
-    conditions: list[str] = []
-    values: list[Any] = []
+    conditions = [condition] if condition else []
+    values = [*bound]
 
     def require(condition: str, *bound: Any) -> None:
         conditions.append(condition)
@@ -386,9 +432,7 @@ def _where(query: Query) -> tuple[str, list[Any]]:
     if query.handoff_target is not None:
         require("c.target = ?", query.handoff_target)
     if query.since is not None:
-        require("c.seq >= ?", seq_of(query.since))
-    if query.until is not None:
-        require("c.seq < ?", seq_of(query.until))
+        require(sql.MADE_SINCE, bound_of(query.since), microseconds(query.since))
     if query.before is not None:
         require(sql.OLDER_THAN, _key(query.before))
     if not query.include_expired:
@@ -426,10 +470,11 @@ def _bounds(prefix: str) -> tuple[str, str | bytes]:
     return prefix, rest[:-1] + chr(0xE000 if following == 0xD800 else following)
 
 
-def _row(info: CheckpointInfo, session: int) -> Row:
+def _row(info: CheckpointInfo, session: int, seq: int) -> Row:
     expires = info.expires_at
     return (
-        seq_of(info.created_at),
+        seq,
+        made_at(info.created_at, seq),
         _key(info.checkpoint_id),
         session,
         None if info.parent_id is None else _key(info.parent_id),
@@ -440,6 +485,10 @@ def _row(info: CheckpointInfo, session: int) -> Row:
         body_of(info),
         bytes.fromhex(info.checksum),
     )
+
+
+def _placed(row: Row) -> Placed:
+    return row[0], _info(row)
 
 
 def _info(row: Row) -> CheckpointInfo:

@@ -49,6 +49,12 @@ MIGRATIONS = (
     );
     CREATE INDEX notes_expires ON notes (expires) WHERE expires IS NOT NULL;
     """,
+    # 3
+    """
+    -- When a record was made, where its place does not tell: one that is written last comes last.
+    ALTER TABLE checkpoints ADD COLUMN made INTEGER;
+    CREATE INDEX checkpoints_made ON checkpoints (made) WHERE made IS NOT NULL;
+    """,
 )
 """What leads from each version of the file to the next; never edited once released."""
 
@@ -58,8 +64,15 @@ INSERT_SESSION = "INSERT INTO sessions (agent, session) VALUES (?, ?) ON CONFLIC
 EXISTS = "SELECT 1 FROM checkpoints WHERE id = ?"
 SELECT_SESSION = "SELECT key FROM sessions WHERE agent = ? AND session = ?"
 INSERT_CHECKPOINT = """
-    INSERT INTO checkpoints (seq, id, session, parent, expires, target, root, size, body, sum)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    INSERT INTO checkpoints (seq, made, id, session, parent, expires, target, root, size, body, sum)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+LAST_OF_SESSION = "SELECT seq, id FROM checkpoints WHERE session = ? ORDER BY seq DESC LIMIT 1"
+PLACE = "SELECT seq FROM checkpoints WHERE id = ?"
+FREE_PLACE = """
+    SELECT c.seq + 1 FROM checkpoints c WHERE c.seq >= ?
+        AND NOT EXISTS (SELECT 1 FROM checkpoints n WHERE n.seq = c.seq + 1)
+    ORDER BY c.seq LIMIT 1
 """
 INSERT_CHUNK = """
     INSERT INTO chunks (name, written, data) VALUES (?, ?, ?)
@@ -79,13 +92,19 @@ SELECT_NOTES = """
 BY_SEQ = "ORDER BY seq LIMIT ?"
 
 RECORD_COLUMNS = """
-    c.seq, c.id, s.agent, s.session, c.parent, c.expires, c.target, c.root, c.size, c.body, c.sum
+    c.seq, c.made, c.id, s.agent, s.session, c.parent, c.expires, c.target, c.root, c.size, c.body,
+    c.sum
 """
 SELECT_RECORDS = f"""
     SELECT {RECORD_COLUMNS} FROM checkpoints c JOIN sessions s ON s.key = c.session
 """  # noqa: S608
 ALIVE = "(c.expires IS NULL OR c.expires > ?)"
 NEWEST_FIRST = "ORDER BY c.seq DESC"
+MADE_SINCE = "c.seq >= ? AND (c.made IS NULL OR c.made >= ?)"
+"""A place is never before its time."""
+MADE_UNTIL = "c.seq < ?"
+PLACED_LATER = "c.seq IN (SELECT seq FROM checkpoints WHERE +seq >= ? AND made < ?)"
+"""Made before a time and written after: those that MADE_UNTIL leaves out, and very few."""
 OLDER_THAN = "c.seq < (SELECT seq FROM checkpoints WHERE id = ?)"
 
 SELECT_HEADS = f"""

@@ -118,15 +118,6 @@ class ListingSuite(Suite):
 
         assert [head.session_id for head in store.heads()] == ["a", "c", "b"]
 
-    def test_the_head_is_the_newest_in_time_whatever_was_committed_last(self, store: Store) -> None:
-        now = datetime.now(UTC)
-        newest = make_commit(created_at=now)
-        older = make_commit(created_at=now - timedelta(days=1))
-
-        keep(store, newest, older)
-
-        assert store.heads()[0].head == newest.info
-
     def test_sessions_of_one_agent_are_shown_alone(self, store: Store) -> None:
         keep(store, make_commit(agent_id="a"), make_commit(agent_id="b"), make_commit(agent_id="A"))
 

@@ -133,18 +133,22 @@ def import_(engine: Engine, file: str | Path, progress: Progress | None) -> Plan
         known = yield from _known(reader.records)
         new, noted = 0, 0
         last: tuple[str | None, Collection[bytes]] = (None, ())
+        before: dict[tuple[str, str], str] = {}
         for done, info in enumerate(reader.records, 1):
+            session = (info.agent_id, info.session_id)
             if not info.is_expired():
                 yield from _bring_linked(reader, info)
                 notes = yield from _new_notes(engine, reader, info.checkpoint_id)
                 added = None
                 if info.checkpoint_id not in known:
                     chunks = yield from plan.do(lambda i=info: reader.chunks_of(i))  # type: ignore[misc]
-                    added = yield from _bring(info, chunks, notes, *last)
+                    behind = tuple(filter(None, (before.get(session), info.parent_id)))
+                    added = yield from _bring(info, chunks, notes, behind, *last)
                     if engine.shares_chunks:
                         last = info.checkpoint_id, chunks.keys()
                     new += added is not None
                 noted += (yield from _commit(notes)) if added is None else added
+                before[session] = info.checkpoint_id
             if progress is not None:
                 progress(done, len(reader.records))
         return Imported(new, len(reader.records) - new, noted)
@@ -184,20 +188,25 @@ def _bring(
     info: CheckpointInfo,
     chunks: dict[bytes, bytes],
     notes: NotesOnly,
+    behind: tuple[str, ...],
     base: str | None,
     sent: Collection[bytes],
 ) -> Plan[int | None]:
     """Commit a record with its notes, without the chunks sent with the one before it.
 
+    It stands behind what it stood behind where it comes from; what this store has of its session
+    besides, it does not overtake.
     Returns how many notes were new; None if the record is there.
     """
     fresh = {name: data for name, data in chunks.items() if name not in sent}
     try:
         try:
-            commit = Commit(info, {**fresh, **notes.chunks}, base, False, notes.notes)
+            commit = Commit(
+                info, {**fresh, **notes.chunks}, base, False, notes.notes, behind=behind
+            )
             return (yield from _commit(commit))
         except MissingBase:  # removed meanwhile, and its chunks perhaps too
-            commit = Commit(info, {**chunks, **notes.chunks}, None, False, notes.notes)
+            commit = replace(commit, chunks={**chunks, **notes.chunks}, base=None)
             return (yield from _commit(commit))
     except CheckpointConflictError:
         yield from _known([info])  # another process may be importing the same bundle

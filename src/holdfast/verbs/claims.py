@@ -6,7 +6,9 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from holdfast.errors import HandoffError
 from holdfast.ids import new_id
+from holdfast.stores.base import Fence
 
 if TYPE_CHECKING:
     from holdfast.verbs.engine import Engine
@@ -32,6 +34,19 @@ class Claim:
     def key(self) -> str:
         """The key of its note, which an offer has once."""
         return f"claim/{self.attempt}"
+
+    @property
+    def fence(self) -> Fence:
+        """The note that another writes who takes the offer when the lease of this is over."""
+        return self.offer_id, f"claim/{self.attempt + 1}"
+
+    def lost(self) -> HandoffError:
+        """What to tell who does not have it any more."""
+        return HandoffError(
+            self.offer_id,
+            f"was taken by another when the lease of {self.worker} was over: nothing more is "
+            "saved by this one; take another offer",
+        )
 
     def note(self, engine: Engine, written: Written) -> None:
         """Add it to what is to be written."""

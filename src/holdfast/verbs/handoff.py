@@ -3,6 +3,8 @@
 An offer is a checkpoint with a target. What becomes of it is noted beside it: ``claim/1``,
 ``claim/2``, … by those who took it up, each valid until its lease ends, ``claim/1/renewed/…``, and
 ``settled`` once. A scope has each key once, so two workers who want the same claim cannot both win.
+What a worker saves is written unless the next claim is there: one who was away for too long, and
+lost the offer to another, can neither complete it nor add to its session.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from holdfast.core.contracts import Contract, check_contract, contract_name, con
 from holdfast.core.migrations import CURRENT_SCHEMA_VERSION
 from holdfast.errors import CheckpointNotFoundError, HandoffError, InvalidArgumentError
 from holdfast.model import Checkpoint, CheckpointInfo, checked_name, new_info
-from holdfast.stores.base import NOTE_TIES, Note, NoteExists, Query
+from holdfast.stores.base import NOTE_TIES, Fenced, Note, NoteExists, Query
 from holdfast.verbs import events, notes, plan, save
 from holdfast.verbs.claims import Claim
 from holdfast.verbs.engine import Engine
@@ -32,6 +34,9 @@ DEFAULT_LEASE = 300.0
 _LONGEST_REST = 30.0
 _BEHIND = 60.0
 """Seconds by which the clocks of two machines may differ before an announcement is missed."""
+
+SETTLED = "settled"
+"""The note on an offer that says what became of it."""
 
 Outcome = Literal["completed", "rejected"]
 
@@ -145,7 +150,7 @@ def _offer(info: CheckpointInfo, noted: Iterable[tuple[Note, Any]]) -> Offer:
         kind, _, rest = note.key.partition("/")
         if kind == "contract":
             found = replace(found, schema=value)
-        elif kind == "settled":
+        elif kind == SETTLED:
             found = replace(found, outcome=value["outcome"], reason=value["reason"])
         elif kind == "claim":
             number, _, renewed = rest.partition("/")
@@ -200,8 +205,9 @@ def accept(
     written = notes.Written()
     claim.note(engine, written)
     try:
-        accepted = yield from save.derive(engine, source, info, written=written)
-    except NoteExists:
+        unless = (found.checkpoint_id, SETTLED)
+        accepted = yield from save.derive(engine, source, info, written=written, unless=unless)
+    except (NoteExists, Fenced):
         _check_open((yield from offer(engine, found.checkpoint_id)))
         raise HandoffError(found.checkpoint_id, "was taken by another just now") from None
     engine.claimed((info.agent_id, info.session_id), claim)
@@ -284,7 +290,10 @@ def renew(engine: Engine, checkpoint_id: str, lease_seconds: float | None) -> Pl
         claim = replace(claim, lease=_checked_lease(lease_seconds))
     written = notes.Written()
     claim = claim.renewed(engine, written)
-    yield from written.write()
+    try:
+        yield from written.write(claim.fence)
+    except Fenced:
+        raise claim.lost() from None
     engine.claimed((found.to_agent, claim.session_id), claim)
     return (yield from offer(engine, found.checkpoint_id))
 
@@ -303,12 +312,14 @@ def settle(
         )
     written = notes.Written()
     value = {"outcome": outcome, "reason": reason, "worker": claim.worker if claim else None}
-    written.add(engine, found.checkpoint_id, "settled", value, found.expires_at)
+    written.add(engine, found.checkpoint_id, SETTLED, value, found.expires_at)
     if publish:
         channel = f"settled:{found.from_agent}"
         events.note(engine, written, channel, found.checkpoint_id, {"kind": outcome}, None)
     try:
-        yield from written.write()
+        yield from written.write(claim.fence if claim is not None else None)
+    except Fenced:
+        raise HandoffError(found.checkpoint_id, "is not yours any more: another took it") from None
     except NoteExists:
         settled = yield from offer(engine, found.checkpoint_id)
         raise HandoffError(

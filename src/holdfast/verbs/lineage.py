@@ -61,10 +61,18 @@ class Tree:
         return longest
 
 
+def is_next(key: str) -> bool:
+    """Whether a note says which checkpoint followed the one it is on, as runs of 0.2 noted."""
+    return key == "next" or key.startswith("next/")
+
+
 def grow(infos: list[CheckpointInfo], session_id: str) -> Tree:
-    """The tree that a session is part of: its own checkpoints and all that descend from them."""
+    """The tree that a session is part of: its own checkpoints and all that descend from them.
+
+    They are given as listings give them, the newest first.
+    """
     nodes = {info.checkpoint_id: Node(info) for info in infos}
-    oldest_first = sorted(nodes.values(), key=lambda n: (n.info.created_at, n.info.checkpoint_id))
+    oldest_first = list(nodes.values())[::-1]
     for node in oldest_first:
         parent = nodes.get(node.info.parent_id or "")
         if parent is not None and parent is not node:

@@ -12,7 +12,7 @@ from holdfast.core.format import chunk_id, compress, decompress, uncompressed
 from holdfast.core.tree import decode, references
 from holdfast.errors import CheckpointIntegrityError
 from holdfast.model import checked_name
-from holdfast.stores.base import Note, NotesOnly, unfold
+from holdfast.stores.base import Fence, Note, NotesOnly, unfold
 from holdfast.verbs import plan
 from holdfast.verbs.engine import Engine
 from holdfast.verbs.plan import Plan
@@ -40,9 +40,12 @@ class Written:
             body = uncompressed(pack(value, engine.allow_pickle))
         self.notes += (Note.of(scope, key, body, expires_at),)
 
-    def write(self) -> Plan[None]:
-        """Write them, all or none; NoteExists if a scope has one of the keys."""
-        yield from plan.commit(NotesOnly(self.notes, self.chunks))
+    def write(self, unless: Fence | None = None) -> Plan[None]:
+        """Write them, all or none; NoteExists if a scope has one of the keys.
+
+        Fenced if the note that is given is there.
+        """
+        yield from plan.commit(NotesOnly(self.notes, self.chunks, unless=unless))
 
 
 def read(

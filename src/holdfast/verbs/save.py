@@ -24,9 +24,18 @@ from holdfast.model import (
     make_payload,
     new_info,
 )
-from holdfast.stores.base import Commit, MissingBase, MissingParent, Query
+from holdfast.stores.base import (
+    Commit,
+    Fence,
+    Fenced,
+    MissingBase,
+    MissingParent,
+    NotTheHead,
+    Query,
+)
 from holdfast.verbs import plan
 from holdfast.verbs.checks import check_record
+from holdfast.verbs.claims import Claim
 from holdfast.verbs.engine import Engine
 from holdfast.verbs.events import note as announce
 from holdfast.verbs.notes import Written
@@ -74,7 +83,7 @@ def save(
         data = {"kind": "save", "session_id": info.session_id, "step_name": info.step_name}
         announce(engine, written, f"saves:{info.agent_id}", info.checkpoint_id, data, ttl_seconds)
     paths = [("execution_state", *name.split(".")) for name in append_only]
-    writer = _Writer(engine, payload, paths, written=written)
+    writer = _Writer(engine, payload, paths, written=written, claim=claim)
     writer.encode(known_parent or engine.last_restored(session))
     try:
         if parent_id is not None:
@@ -102,7 +111,12 @@ class _Writer:
         append_only: Iterable[tuple[str, ...]] = (),
         needs_parent: bool = True,
         written: Written | None = None,
+        claim: Claim | None = None,
+        unless: Fence | None = None,
     ) -> None:
+        self.claim = claim
+        self.unless = unless or (None if claim is None else claim.fence)
+        self.follows: str | None = None
         self.engine = engine
         self.payload = payload
         self.needs_parent = needs_parent
@@ -123,6 +137,15 @@ class _Writer:
         )
 
     def commit(self, info: CheckpointInfo, parent_id: str | None) -> Plan[None]:
+        """Commit it, unless the claim that its session works on was lost to another."""
+        try:
+            yield from self._commit_whole(info, parent_id)
+        except Fenced as fenced:
+            if self.claim is None or fenced.fence != self.claim.fence:
+                raise
+            raise self.claim.lost() from None
+
+    def _commit_whole(self, info: CheckpointInfo, parent_id: str | None) -> Plan[None]:
         try:
             yield from plan.commit(self._commit(info, parent_id))
         except MissingBase:
@@ -140,7 +163,15 @@ class _Writer:
         chunks = {name: compress(raw) for name, raw in self.encoded.chunks.items()}
         record = self.record(info, parent_id)
         chunks.update(self.written.chunks)
-        return Commit(record, chunks, self.base_id, self.needs_parent, self.written.notes)
+        return Commit(
+            record,
+            chunks,
+            self.base_id,
+            self.needs_parent,
+            self.written.notes,
+            self.unless,
+            self.follows,
+        )
 
     def record(self, info: CheckpointInfo, parent_id: str | None) -> CheckpointInfo:
         """The record as it is kept, with what is known once the payload is encoded."""
@@ -154,14 +185,19 @@ def write(
     payload: dict[str, Any],
     append_only: Iterable[tuple[str, ...]] = (),
     written: Written | None = None,
+    unless: Fence | None = None,
+    follows: str | None = None,
 ) -> Plan[None]:
     """Keep a payload under a record that was made elsewhere; its parent may be gone or yet to come.
 
-    ``append_only`` are paths in the payload, from its parts on.
-    Written once more, it is there already; CheckpointConflictError if what is there is another.
+    ``append_only`` are paths in the payload, from its parts on; ``unless`` and ``follows`` are
+    those of a commit. Written once more, it is there already; CheckpointConflictError if what is
+    there is another.
     """
     session = (info.agent_id, info.session_id)
-    writer = _Writer(engine, payload, append_only, needs_parent=False, written=written)
+    claim = None if unless is not None else engine.claim(session)
+    writer = _Writer(engine, payload, append_only, False, written, claim, unless)
+    writer.follows = follows
     writer.encode(info.parent_id or engine.last_restored(session))
     try:
         yield from writer.commit(info, info.parent_id)
@@ -185,17 +221,24 @@ def _commit_child(writer: _Writer, info: CheckpointInfo, parent_id: str | None) 
 def _commit_at_head(
     engine: Engine, writer: _Writer, info: CheckpointInfo, head: str | None
 ) -> Plan[None]:
+    """Commit behind what this client saved last, or what anybody else has saved since."""
+    if head is not None:
+        try:
+            writer.follows = head
+            yield from writer.commit(info, head)
+            return
+        except (NotTheHead, MissingParent):
+            engine.unsure((info.agent_id, info.session_id))
+        finally:
+            writer.follows = None
     for _ in range(3):
-        if head is None:
-            newest = yield from _newest(info.agent_id, info.session_id)
-            info = info.following(newest)
-            head = None if newest is None else newest.checkpoint_id
+        newest = yield from _newest(info.agent_id, info.session_id)
+        head = None if newest is None else newest.checkpoint_id
         try:
             yield from writer.commit(info, head)
             return
         except MissingParent:  # removed meanwhile: whatever is the head now takes its place
             engine.forget(head)
-            head = None
     yield from writer.commit(info, None)
 
 
@@ -209,7 +252,8 @@ def put(engine: Engine, checkpoint: Checkpoint) -> Plan[str]:
     if not isinstance(checkpoint, Checkpoint):
         raise InvalidArgumentError(f"put() takes a Checkpoint, not {type(checkpoint).__name__}")
     check_record(checkpoint.info("", 0))
-    writer = _Writer(engine, checkpoint.payload())
+    session = (checkpoint.agent_id, checkpoint.session_id)
+    writer = _Writer(engine, checkpoint.payload(), claim=engine.claim(session))
     writer.encode(checkpoint.parent_id)
     info = checkpoint.info(writer.encoded.root.hex(), writer.encoded.size)
     if not checksum_fits(info):
@@ -217,7 +261,6 @@ def put(engine: Engine, checkpoint: Checkpoint) -> Plan[str]:
             checkpoint.checkpoint_id, "it was altered after it was built; build it again"
         )
     yield from _commit_child(writer, info, info.parent_id)
-    session = (info.agent_id, info.session_id)
     engine.saved(session, info.checkpoint_id, writer.encoded.base)
     return info.checkpoint_id
 
@@ -234,10 +277,7 @@ def fork(
     if session_id is not None:
         checked_name("session_id", session_id)
         if (yield from _newest(source.agent_id, session_id)) is not None:
-            raise InvalidArgumentError(
-                f"session {session_id!r} of agent {source.agent_id!r} has checkpoints already: "
-                "fork into a new one"
-            )
+            raise _not_new(source.agent_id, session_id)
     info = new_info(
         agent_id=source.agent_id,
         framework=source.framework,
@@ -248,7 +288,16 @@ def fork(
         ttl_seconds=source.ttl_seconds,
         metadata=source.metadata,
     )
-    return (yield from derive(engine, source, info, execution_state, context))
+    try:
+        return (yield from derive(engine, source, info, execution_state, context, follows=""))
+    except NotTheHead:
+        raise _not_new(info.agent_id, info.session_id) from None
+
+
+def _not_new(agent_id: str, session_id: str) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"session {session_id!r} of agent {agent_id!r} has checkpoints already: fork into a new one"
+    )
 
 
 def derive(
@@ -258,15 +307,27 @@ def derive(
     execution_state: Any = None,
     context: dict[str, Any] | None = None,
     written: Written | None = None,
+    unless: Fence | None = None,
+    follows: str | None = None,
 ) -> Plan[str]:
-    """Write a checkpoint with the payload of another, edited where a part is given."""
+    """Write a checkpoint with the payload of another, edited where a part is given.
+
+    ``unless`` and ``follows`` are those of a commit.
+    """
     written = written or Written()
     session = (info.agent_id, info.session_id)
     if engine.shares_chunks and execution_state is None and context is None:
         info = info.with_(content_id=source.content_id, size=source.size)
         try:
             yield from plan.commit(
-                Commit(info, written.chunks, source.checkpoint_id, notes=written.notes)
+                Commit(
+                    info,
+                    written.chunks,
+                    source.checkpoint_id,
+                    notes=written.notes,
+                    unless=unless,
+                    follows=follows,
+                )
             )
         except (MissingBase, MissingParent):
             raise CheckpointNotFoundError(source.checkpoint_id) from None
@@ -280,7 +341,8 @@ def derive(
         whole.effects,
         whole.workspace,
     )
-    writer = _Writer(engine, payload, written=written)
+    writer = _Writer(engine, payload, written=written, unless=unless)
+    writer.follows = follows
     writer.encode(source.checkpoint_id)
     yield from _commit_child(writer, info, source.checkpoint_id)
     engine.saved(session, info.checkpoint_id, writer.encoded.base)

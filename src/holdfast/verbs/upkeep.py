@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
+from holdfast.core.codec import unpack
 from holdfast.core.format import checked, decompress
 from holdfast.core.tree import references
 from holdfast.errors import CheckpointIntegrityError, CheckpointNotFoundError, InvalidArgumentError
@@ -15,6 +16,7 @@ from holdfast.stores.base import NOTE_TIES, Collected, Note, Query
 from holdfast.stores.unfinished import left_behind
 from holdfast.verbs import plan
 from holdfast.verbs.engine import Engine
+from holdfast.verbs.lineage import is_next
 from holdfast.verbs.links import PAGE, links_of
 from holdfast.verbs.notes import check
 from holdfast.verbs.plan import Plan
@@ -188,15 +190,45 @@ def verify(engine: Engine, progress: Progress | None) -> Plan[Verified]:
 
 def _damaged_notes(looked_at: dict[bytes, str]) -> Plan[list[Damage]]:
     damaged: list[Damage] = []
+    followed: dict[str, str] = {}
     after = 0
     while page := (yield from plan.notes(None, after, _PAGE)):
         for note in page:
             try:
                 yield from _verify_chunks(dict(_needs(note)), looked_at)
+                followed.update(_followed(note))
             except CheckpointIntegrityError as error:
                 damaged.append(Damage(note.scope, error.reason))
         after = page[-1].seq
-    return damaged
+    return [*damaged, *_circles(followed)]
+
+
+def _followed(note: Note) -> dict[str, str]:
+    """Which checkpoint followed another, if a note tells that."""
+    if not is_next(note.key):
+        return {}
+    value = unpack(decompress(note.body), "raw")
+    if not isinstance(value, dict) or not isinstance(value.get("checkpoint"), str):
+        raise CheckpointIntegrityError(note.scope, f"its note {note.key!r} names no checkpoint")
+    return {note.scope: value["checkpoint"]}
+
+
+def _circles(followed: Mapping[str, str]) -> list[Damage]:
+    """Checkpoints whose notes lead back to themselves."""
+    found: list[Damage] = []
+    looked_at: set[str] = set()
+    for start in followed:
+        way: dict[str, int] = {}
+        at = start
+        while at in followed and at not in looked_at:
+            looked_at.add(at)
+            way[at] = len(way)
+            at = followed[at]
+        if at in way:
+            for each in list(way)[way[at] :]:
+                reason = f"its note says that {followed[each]} followed it, which leads in a circle"
+                found.append(Damage(each, reason))
+    return found
 
 
 def _verify_one(engine: Engine, checkpoint_id: str, looked_at: dict[bytes, str]) -> Plan[None]:

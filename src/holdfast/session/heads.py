@@ -1,0 +1,120 @@
+"""Where a session stands: what was written last on it, and what was called since.
+
+A run marks each of its checkpoints with the note ``run``, and notes calls on the last. Others
+may write on its session too: an offer is a checkpoint, so is a claim on one, and so is a plain
+save. Such a head knows nothing of calls that were noted below it, so those are looked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
+from typing import Any
+
+from holdfast.core.codec import OnUnknown
+from holdfast.errors import CheckpointIntegrityError
+from holdfast.model import CheckpointInfo
+from holdfast.session import journal as journals
+from holdfast.session.effects import Effect
+from holdfast.stores.base import Query
+from holdfast.verbs import notes, plan
+from holdfast.verbs.engine import Engine
+from holdfast.verbs.lineage import is_next
+from holdfast.verbs.plan import Plan
+
+RUN = "run"
+"""The note on a checkpoint that a run wrote."""
+_PAGE = 500
+
+Noted = list[tuple[str, Any]]
+"""Keys and values of notes, in the order in which they were written."""
+
+
+@dataclass(frozen=True)
+class Head:
+    """The head of a session, and what was noted on it or holds for it."""
+
+    info: CheckpointInfo
+    noted: Noted
+    below: CheckpointInfo | None = None
+    """Where a run stood last, if others wrote on the session since."""
+    missed: list[Effect] = field(default_factory=list)
+    """Calls that were noted since, below a head of another state, which does not tell of them."""
+
+
+def find(engine: Engine, session: tuple[str, str], on_unknown: OnUnknown) -> Plan[Head | None]:
+    """Where a session stands; None if it has no checkpoint."""
+    info = yield from last(session)
+    if info is None:
+        return None
+    info, noted = yield from _followed(engine, session, info, on_unknown)
+    if _is_of_run(noted):
+        return Head(info, noted)
+    below = yield from _below(engine, session, info, on_unknown)
+    if not any(each.noted for each in below):
+        return Head(info, noted)
+    # An offer and a claim have the state of what they were made of: all that was called holds.
+    same = list(takewhile(lambda each: each.info.content_id == info.content_id, below))
+    holds = [pair for each in reversed(same) for pair in each.noted]
+    missed, _ = journals.read(pair for each in below[len(same) :][::-1] for pair in each.noted)
+    begun = [replace(call, index=-1).as_dict() for call in missed if call.is_unknown]
+    carried = [(journals.key_of(-1, journals.STARTED), call) for call in begun]
+    return Head(info, [*carried, *holds, *noted], below[-1].info, missed)
+
+
+def _is_of_run(noted: Noted) -> bool:
+    return any(key == RUN for key, _ in noted)
+
+
+def last(session: tuple[str, str]) -> Plan[CheckpointInfo | None]:
+    """What was written last on a session."""
+    query = Query(agent_id=session[0], session_id=session[1], limit=1)
+    return next(iter((yield from plan.query(query))), None)
+
+
+def _followed(
+    engine: Engine, session: tuple[str, str], info: CheckpointInfo, on_unknown: OnUnknown
+) -> Plan[tuple[CheckpointInfo, Noted]]:
+    """The checkpoint that notes of 0.2 lead to, and its notes.
+
+    There the clock decided what is newest, and a note said which checkpoint followed which.
+    """
+    seen = {info.checkpoint_id}
+    while True:
+        read = yield from notes.read(engine, [info.checkpoint_id], on_unknown=on_unknown)
+        noted = [(note.key, value) for note, value in read]
+        following = [value["checkpoint"] for key, value in noted if is_next(key)][-1:]
+        found = (yield from plan.query(Query(ids=following))) if following else []
+        own = [each for each in found if (each.agent_id, each.session_id) == session]
+        if not own:
+            return info, noted
+        if own[0].checkpoint_id in seen:
+            raise CheckpointIntegrityError(
+                info.checkpoint_id,
+                f"its note says that {own[0].checkpoint_id} followed it, which leads in a circle",
+            )
+        info = own[0]
+        seen.add(info.checkpoint_id)
+
+
+def _below(
+    engine: Engine, session: tuple[str, str], head: CheckpointInfo, on_unknown: OnUnknown
+) -> Plan[list[Head]]:
+    """The checkpoints below a head, the newest first, to the last that a run wrote."""
+    found: list[Head] = []
+    before = head.checkpoint_id
+    while True:
+        query = Query(agent_id=session[0], session_id=session[1], before=before, limit=_PAGE)
+        page = yield from plan.query(query)
+        by_scope: dict[str, Noted] = {info.checkpoint_id: [] for info in page}
+        read = (yield from notes.read(engine, by_scope, on_unknown=on_unknown)) if page else []
+        for note, value in read:
+            by_scope[note.scope].append((note.key, value))
+        for info in page:
+            noted = by_scope[info.checkpoint_id]
+            found.append(Head(info, noted))
+            if _is_of_run(noted) or any(is_next(key) for key, _ in noted):
+                return found
+        if len(page) < _PAGE:
+            return found
+        before = page[-1].checkpoint_id
