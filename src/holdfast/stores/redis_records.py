@@ -12,6 +12,7 @@ from holdfast.errors import CheckpointIntegrityError
 from holdfast.model import CheckpointInfo, Framework, microseconds, moment
 from holdfast.stores.base import Note
 from holdfast.stores.redis_keys import SEQ, Keys, as_bytes, joined, place, seq_of
+from holdfast.stores.shapes import shaped
 
 _FRAMEWORKS = {framework.value: framework for framework in Framework}
 
@@ -61,7 +62,7 @@ def unpack_record(checkpoint_id: str, value: bytes) -> CheckpointInfo:
             root,
             size,
         ) = _unpacked(value)
-        return CheckpointInfo.of(
+        return shaped(
             {
                 "checkpoint_id": checkpoint_id,
                 "agent_id": agent,

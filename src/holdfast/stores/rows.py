@@ -11,6 +11,7 @@ import ormsgpack
 from holdfast.core.codec import pack, unpack
 from holdfast.errors import CheckpointIntegrityError
 from holdfast.model import CheckpointInfo, Framework, microseconds, moment
+from holdfast.stores.shapes import shaped
 
 Row = tuple[Any, ...]
 
@@ -50,7 +51,7 @@ def info_of(
     seq, key, agent, session, parent, expires, target, root, size, body, checksum = row
     try:
         framework, version, index, name, metadata, ttl, schema = _unpacked(body)
-        info = CheckpointInfo.of(
+        info = shaped(
             {
                 "checkpoint_id": id_of(key),
                 "agent_id": agent,
