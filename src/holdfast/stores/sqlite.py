@@ -52,8 +52,8 @@ from holdfast.stores.sqlite_connection import Connections, Durability
 T = TypeVar("T")
 
 _BATCH = 500
-_BODY = 9
-"""Which column of a record is of any size."""
+_BODY = -2
+"""Which column of a record may have any size."""
 
 
 class SqliteStore(Store):
@@ -303,7 +303,7 @@ class SqliteStore(Store):
 
         def read(db: sqlite3.Connection) -> list[Row]:
             rows = db.execute(statement, (now, now, *values))
-            return list(self._db.allowance.measured(rows, _BODY))
+            return list(self._db.allowance.measured(rows, _BODY - 1))
 
         heads = ((_info(row[:-1]), row[-1]) for row in self._db.read(read))
         return [SessionInfo(head.agent_id, head.session_id, head, n) for head, n in heads]
