@@ -239,6 +239,8 @@ class Store(ABC):
     """Whether it has a ``lost``: its listings may name what is not there any more."""
     speaks_async = False
     """Whether it can be asked on an event loop itself, through ``answer``."""
+    concerns: tuple[str, ...] = ()
+    """What a user should know of the server it was opened on, as ``holdfast doctor`` says it."""
     files: tuple[str, ...] = ()
     """Where on this disk it lives, the place it was opened by first."""
 

@@ -88,6 +88,8 @@ class LargeBlobs(Store):
         self._methods = Methods(above)
         self.allow_pickle = inner.allow_pickle
         self.waits = inner.waits
+        self.lists_lost = inner.lists_lost
+        self.concerns = inner.concerns
         self.speaks_async = inner.speaks_async or not inner.blocks
 
     @property
@@ -181,6 +183,9 @@ class LargeBlobs(Store):
 
     def removals(self) -> Any:
         return self._inner.removals()
+
+    def lost(self) -> list[tuple[str, str]]:
+        return self._inner.lost()
 
     def wait(self, scope: str, after: int, timeout: float) -> None:
         self._inner.wait(scope, after, timeout)
