@@ -93,7 +93,8 @@ def test_listings_of_sqlite_do_without_any_payload(open_client: OpenClient, tmp_
     saved = save_steps(client, 3)
     client.close()
     db = sqlite3.connect(tmp_path / "holdfast.db")
-    db.execute("DROP TABLE chunks")
+    db.execute("DELETE FROM chunks")
+    db.commit()
     db.close()
 
     again = open_client(f"sqlite:///{tmp_path}/holdfast.db")

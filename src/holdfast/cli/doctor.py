@@ -134,6 +134,8 @@ def _store(client: SyncClient) -> Iterator[Check]:
         "ok",
         f"{client.store.name}: {many(stats.checkpoints, 'checkpoint')}, {size(stats.stored_bytes)}",
     )
+    for concern in client.store.concerns:
+        yield Check("server", "warning", concern)
     newest = client.find(limit=1)
     now = datetime.now(UTC)
     if newest and newest[0].created_at > now + _SKEW:

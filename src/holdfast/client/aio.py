@@ -16,7 +16,7 @@ from holdfast.core.diff import Diff
 from holdfast.model import Checkpoint, CheckpointInfo, Framework
 from holdfast.stores import forks
 from holdfast.stores.base import Collected, SessionInfo, Stats, Store
-from holdfast.verbs import bundle, handoff, read, save, upkeep
+from holdfast.verbs import bundle, handoff, read, save, upkeep, verify
 from holdfast.verbs import events as happenings
 from holdfast.verbs import plan as plans
 from holdfast.verbs.bundle import Exported, Imported
@@ -26,7 +26,7 @@ from holdfast.verbs.handoff import DEFAULT_LEASE, Offer
 from holdfast.verbs.lineage import Tree
 from holdfast.verbs.plan import Call, Do, Plan, Rest, Step
 from holdfast.verbs.prune import Keep, Pruned
-from holdfast.verbs.upkeep import Progress, Verified
+from holdfast.verbs.verify import Progress, Verified
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor, ThreadPoolExecutor
@@ -513,7 +513,7 @@ class Client(Face):
 
     async def verify(self, progress: Progress | None = None) -> Verified:
         """Read every checkpoint and name each that is damaged."""
-        return await self._run(upkeep.verify(self._engine, progress))
+        return await self._run(verify.verify(self._engine, progress))
 
     async def stats(self) -> Stats:
         """How much the store holds."""

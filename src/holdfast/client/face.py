@@ -83,12 +83,24 @@ class Face:
         return cls(store, url=f"sqlite:///{quote(abspath(path))}?durability={durability}")
 
     @classmethod
-    def redis(cls, url: str, *, prefix: str | None = None, timeout: float | None = None) -> Self:
-        """A Redis or Valkey server, a cluster (``redis+cluster://``), or one behind Sentinels."""
+    def redis(
+        cls,
+        url: str,
+        *,
+        prefix: str | None = None,
+        timeout: float | None = None,
+        allow_eviction: bool | None = None,
+    ) -> Self:
+        """A Redis or Valkey server, a cluster (``redis+cluster://``), or one behind Sentinels.
+
+        One that drops keys when its memory is full is refused unless ``allow_eviction`` is given.
+        """
         from holdfast.stores.redis import RedisStore
 
-        shared = url if prefix is None and timeout is None else None
-        return cls(RedisStore(url, prefix=prefix, timeout=timeout), url=shared)
+        options = {"prefix": prefix, "timeout": timeout, "allow_eviction": allow_eviction}
+        shared = url if all(value is None for value in options.values()) else None
+        store = RedisStore(url, prefix=prefix, timeout=timeout, allow_eviction=allow_eviction)
+        return cls(store, url=shared)
 
     @classmethod
     def postgres(cls, dsn: str, **options: Any) -> Self:

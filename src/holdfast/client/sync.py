@@ -16,7 +16,7 @@ from holdfast.core.diff import Diff
 from holdfast.errors import InvalidArgumentError
 from holdfast.model import Checkpoint, CheckpointInfo, Framework
 from holdfast.stores.base import Collected, SessionInfo, Stats
-from holdfast.verbs import bundle, handoff, read, save, upkeep
+from holdfast.verbs import bundle, handoff, read, save, upkeep, verify
 from holdfast.verbs import events as happenings
 from holdfast.verbs import plan as plans
 from holdfast.verbs.bundle import Exported, Imported
@@ -25,7 +25,7 @@ from holdfast.verbs.handoff import DEFAULT_LEASE, Offer
 from holdfast.verbs.lineage import Tree
 from holdfast.verbs.plan import Ask, Call, Plan, Rest, Step
 from holdfast.verbs.prune import Keep, Pruned
-from holdfast.verbs.upkeep import Progress, Verified
+from holdfast.verbs.verify import Progress, Verified
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -482,7 +482,7 @@ class SyncClient(Face):
 
     def verify(self, progress: Progress | None = None) -> Verified:
         """Read every checkpoint and name each that is damaged."""
-        return self._run(upkeep.verify(self._engine, progress))
+        return self._run(verify.verify(self._engine, progress))
 
     def stats(self) -> Stats:
         """How much the store holds."""

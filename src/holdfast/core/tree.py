@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,8 +51,13 @@ class _Budget:
         self._bytes -= len(raw)
         self._count -= 1
         if self._bytes < 0 or self._count < 0:
-            raise CheckpointIntegrityError(None, "it holds more data than the limits allow")
+            raise too_much()
         return raw
+
+
+def too_much() -> CheckpointIntegrityError:
+    """What to say of data that claims to be more than any state is."""
+    return CheckpointIntegrityError(None, "it holds more data than the limits allow")
 
 
 def decode(
@@ -164,6 +169,42 @@ class _References(Scan):
                 self.found.append((link.name, not link.is_leaf))
         elif code in by_code and code not in BYTES_KINDS:
             self.unpack(data)
+
+
+def check_unfolded(
+    chunks: Chunks, inner: Mapping[bytes, Sequence[bytes]], limits: Limits = DEFAULT_LIMITS
+) -> None:
+    """Refuse chunks that refer to each other so often that the state would be beyond all limits.
+
+    Forty chunks, each with two references to the next, say a state of 2**40 parts. What each
+    stands for is counted once, given which it refers to; nothing is unfolded for that.
+    """
+    counted: dict[bytes, tuple[int, int]] = {}
+    for start in inner:
+        way, stack = set[bytes](), [start]
+        while stack:
+            name = stack[-1]
+            if name in counted:
+                stack.pop()
+                continue
+            below = inner.get(name, ())
+            if name not in way:
+                way.add(name)
+                waiting = [each for each in below if each not in counted]
+                if not way.isdisjoint(waiting):
+                    raise CheckpointIntegrityError(None, f"chunk {name.hex()} refers to itself")
+                stack += waiting
+                if waiting:
+                    continue
+            stack.pop()
+            way.discard(name)
+            count, size = 1, len(chunks[name])
+            for each in below:
+                count += counted[each][0]
+                size += counted[each][1]
+            if count > limits.chunks or size > limits.bytes:
+                raise too_much()
+            counted[name] = count, size
 
 
 def index_references(data: bytes) -> list[tuple[bytes, bool]]:

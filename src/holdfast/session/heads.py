@@ -18,8 +18,8 @@ from holdfast.session import journal as journals
 from holdfast.session.effects import Effect
 from holdfast.stores.base import Query
 from holdfast.verbs import notes, plan
+from holdfast.verbs.chains import circle_error, is_next, next_in
 from holdfast.verbs.engine import Engine
-from holdfast.verbs.lineage import is_next
 from holdfast.verbs.plan import Plan
 
 RUN = "run"
@@ -79,22 +79,24 @@ def _followed(
 
     There the clock decided what is newest, and a note said which checkpoint followed which.
     """
-    seen = {info.checkpoint_id}
+    seen = {info.checkpoint_id: None}
     while True:
         read = yield from notes.read(engine, [info.checkpoint_id], on_unknown=on_unknown)
         noted = [(note.key, value) for note, value in read]
-        following = [value["checkpoint"] for key, value in noted if is_next(key)][-1:]
+        try:
+            following = [next_in(value) for key, value in noted if is_next(key)][-1:]
+        except ValueError as error:
+            raise CheckpointIntegrityError(info.checkpoint_id, str(error)) from None
         found = (yield from plan.query(Query(ids=following))) if following else []
         own = [each for each in found if (each.agent_id, each.session_id) == session]
         if not own:
             return info, noted
         if own[0].checkpoint_id in seen:
-            raise CheckpointIntegrityError(
-                info.checkpoint_id,
-                f"its note says that {own[0].checkpoint_id} followed it, which leads in a circle",
-            )
+            way = [*seen]
+            way = way[way.index(own[0].checkpoint_id) :]
+            raise circle_error(way, "the notes of what followed it lead")
         info = own[0]
-        seen.add(info.checkpoint_id)
+        seen[info.checkpoint_id] = None
 
 
 def _below(

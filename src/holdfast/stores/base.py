@@ -16,7 +16,7 @@ from typing import Any, Self, TypeVar
 
 from holdfast.core.codec import pack
 from holdfast.core.format import chunk_id
-from holdfast.core.tree import references
+from holdfast.core.tree import DEFAULT_LIMITS, check_unfolded, references
 from holdfast.errors import CheckpointIntegrityError, InvalidArgumentError
 from holdfast.model import CheckpointInfo, microseconds
 from holdfast.stores.unpacking import unpacked
@@ -265,8 +265,12 @@ class Store(ABC):
     """Whether it has a ``wait`` that others' writes end; else it is asked again and again."""
     finds_newest = False
     """Whether it has a ``newest``, which saves asking for a record and then for what it needs."""
+    lists_lost = False
+    """Whether it has a ``lost``: its listings may name what is not there any more."""
     speaks_async = False
     """Whether it can be asked on an event loop itself, through ``answer``."""
+    concerns: tuple[str, ...] = ()
+    """What a user should know of the server it was opened on, as ``holdfast doctor`` says it."""
     files: tuple[str, ...] = ()
     """Where on this disk it lives, the place it was opened by first."""
     files_apart: tuple[str, ...] = ()
@@ -361,6 +365,10 @@ class Store(ABC):
         """What ``query`` and then ``load`` give for the newest record of a session."""
         raise NotImplementedError
 
+    def lost(self) -> list[tuple[str, str]]:
+        """Checkpoints and scopes that are listed and not there, each with what is missing."""
+        raise NotImplementedError
+
     async def answer(self, method: str, args: tuple[Any, ...]) -> Any:
         """What that method returns, without blocking the running loop, if ``speaks_async``."""
         raise NotImplementedError
@@ -415,19 +423,25 @@ def unfold(
     for, and so does this.
     """
     found: dict[bytes, bytes] = {}
+    inner: dict[bytes, list[bytes]] = {}
+    room = DEFAULT_LIMITS.bytes
     while level:
         wanted = [name for name in level if name not in at_hand]
         stored = (yield from fetch(wanted)) if wanted else {}
         for name in wanted:
             if name not in stored:
                 raise CheckpointIntegrityError(None, f"chunk {name.hex()} is missing")
-        fresh = unpacked({name: stored[name] for name in wanted}, verify)
+        fresh = unpacked({name: stored[name] for name in wanted}, verify, room)
+        room -= sum(map(len, fresh.values()))
         following: dict[bytes, bool] = {}
         for name, may_refer in level.items():
             raw = found[name] = fresh[name] if name in fresh else at_hand[name]
             if may_refer:
-                following.update(references(raw))
+                below = references(raw)
+                following.update(below)
+                inner[name] = [each for each, _ in below]
         level = {name: refers for name, refers in following.items() if name not in found}
+    check_unfolded(found, inner)
     return found
 
 

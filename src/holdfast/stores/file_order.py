@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 from holdfast.stores.file_folders import LAST, Folders
+from holdfast.stores.private import opener
 
 Last = tuple[int, str]
 """The place and id of a document."""
@@ -41,7 +42,7 @@ class Order:
 
     def follow(self, folder: str, seq: int, checkpoint_id: str) -> None:
         """Note what is about to be the last."""
-        with open(os.path.join(folder, LAST), "w", encoding="utf-8") as file:
+        with open(os.path.join(folder, LAST), "w", encoding="utf-8", opener=opener) as file:
             file.write(f"{_boot()}\n{seq}\n{checkpoint_id}\n")
 
 

@@ -93,6 +93,8 @@ class LargeBlobs(Store):
         self.shares_chunks = inner.shares_chunks
         self.allow_pickle = inner.allow_pickle
         self.waits = inner.waits
+        self.lists_lost = inner.lists_lost
+        self.concerns = inner.concerns
         self.speaks_async = inner.speaks_async or not inner.blocks
         self.files = inner.files
         self.files_apart = (*inner.files_apart, *self._bucket.directories)
@@ -188,6 +190,9 @@ class LargeBlobs(Store):
 
     def removals(self) -> Any:
         return self._inner.removals()
+
+    def lost(self) -> list[tuple[str, str]]:
+        return self._inner.lost()
 
     def wait(self, scope: str, after: int, timeout: float) -> None:
         self._inner.wait(scope, after, timeout)

@@ -8,9 +8,9 @@ URLs
     ``redis+sentinel://host:26379,host:26379/service/0``  the primary that Sentinels know by a name
     ====================================================  =====================================
 
-    ``rediss+cluster://`` and ``rediss+sentinel://`` use TLS. ``?prefix=…`` and ``?timeout=…``
-    do what the arguments of ``RedisStore`` do; other options are those of the Redis client, for
-    instance ``?ssl_ca_certs=/path/ca.pem``.
+    ``rediss+cluster://`` and ``rediss+sentinel://`` use TLS. ``?prefix=…``, ``?timeout=…`` and
+    ``?allow_eviction=true`` do what the arguments of ``RedisStore`` do; other options are those of
+    the Redis client, for instance ``?ssl_ca_certs=/path/ca.pem``.
 
 Layout
     Everything but chunks lies in one slot, that of ``{prefix}``: records, the sorted sets that
@@ -45,7 +45,9 @@ Durability
     A save that was acknowledged is as durable as the server makes it: with ``appendonly yes`` and
     ``appendfsync always`` it survives a power loss, with ``everysec`` a crash may take the last
     second. Replicas follow a moment later, so a failover may take what was acknowledged last.
-    The policy ``noeviction`` is required, as Redis would else drop what it likes.
+    A server with another policy than ``noeviction`` drops what it likes when its memory is full,
+    and is refused unless ``allow_eviction`` is given. A full server refuses saves; all that reads
+    works, and so does what frees memory: delete, sweep, collect.
 """
 
 from __future__ import annotations
@@ -69,6 +71,7 @@ from holdfast.stores.base import (
     Store,
 )
 from holdfast.stores.redis_errors import redis_errors
+from holdfast.stores.redis_eviction import allowed, check_policy, lost
 from holdfast.stores.redis_keys import FORMAT, READABLE, Keys
 from holdfast.stores.redis_link import Link
 from holdfast.stores.redis_urls import package, parse
@@ -85,9 +88,15 @@ class RedisStore(Store):
     speaks_async = True
     waits = True
     finds_newest = True
+    lists_lost = True
 
     def __init__(
-        self, url: str, *, prefix: str | None = None, timeout: float | None = None
+        self,
+        url: str,
+        *,
+        prefix: str | None = None,
+        timeout: float | None = None,
+        allow_eviction: bool | None = None,
     ) -> None:
         package()
         address = parse(url)
@@ -96,10 +105,11 @@ class RedisStore(Store):
         name = f"the Redis store {address.shown}"
         if keys.prefix != DEFAULT_PREFIX:
             name += f" (prefix {keys.prefix})"
+        may_evict = allowed(allow_eviction, address.own.get("allow_eviction"))
         self._link = Link(address, name, seconds)
         self._steps = Writes(keys, spread=address.kind == "cluster")
         try:
-            self._check_server(keys)
+            self.concerns = self._check_server(keys, may_evict)
         except BaseException:
             self._link.close()
             raise
@@ -108,13 +118,19 @@ class RedisStore(Store):
     def name(self) -> str:
         return self._link.name
 
-    def _check_server(self, keys: Keys) -> None:
-        """See that it answers, is recent enough, is what the URL says, and what is kept there."""
+    def _check_server(self, keys: Keys, may_evict: bool) -> tuple[str, ...]:
+        """See that it answers, is recent enough, is what the URL says, and what is kept there.
+
+        Returns what a user should know of it.
+        """
         try:
             client = self._link.client()
-            node = client.get_primaries()[0].redis_connection if self._steps.spread else client
-            hello = node.execute_command("HELLO")
+            nodes = [client]
+            if self._steps.spread:
+                nodes = [each.redis_connection for each in client.get_primaries()]
+            hello = nodes[0].execute_command("HELLO")
             self._check_hello(dict(zip(hello[::2], hello[1::2], strict=True)))
+            concerns = check_policy(nodes, self.name, may_evict)
             kept = client.execute_command("GET", keys.format)
         except redis_errors() as error:
             raise self._link.explained(error) from error
@@ -125,6 +141,7 @@ class RedisStore(Store):
                 f"{self.name} has format {kept!r}, this Holdfast reads up to {FORMAT}: upgrade "
                 "Holdfast to open it, or choose another prefix"
             )
+        return concerns
 
     def _check_hello(self, about: dict[bytes, Any]) -> None:
         version = about[b"version"].decode()
@@ -182,10 +199,15 @@ class RedisStore(Store):
     def stats(self) -> Stats:
         return self._link.run(self._steps.stats())
 
+    def lost(self) -> list[tuple[str, str]]:
+        return self._link.run(lost(self._steps))
+
     def close(self) -> None:
         self._link.close()
 
     async def answer(self, method: str, args: tuple[Any, ...]) -> Any:
+        if method == "lost":
+            return await self._link.arun(lost(self._steps))
         if method == "wait":
             scope, after, timeout = args
             args = (scope, after, self._bounded(timeout))

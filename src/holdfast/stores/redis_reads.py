@@ -257,7 +257,7 @@ class Reads:
         (members,) = yield [asked]
         pairs = [parted(member) for member in members]
         sessions = [pair if agent_id is not None else pair[::-1] for pair in pairs]
-        expired = yield from self._expired()
+        expired = yield from self.expired()
         found: list[tuple[bytes, SessionInfo]] = []
         for part in batches(sessions):
             found += yield from self._heads_of(part, expired)
@@ -283,7 +283,7 @@ class Reads:
                 found.append((head.place, SessionInfo(*session, head.info, left)))
         return found
 
-    def _expired(self) -> Steps[dict[tuple[str, str], list[Filed]]]:
+    def expired(self) -> Steps[dict[tuple[str, str], list[Filed]]]:
         """Records that have expired and were not swept yet, by session."""
         now = microseconds(datetime.now(UTC))
         (members,) = yield [("ZRANGEBYSCORE", self.keys.expiry, "-inf", now)]
@@ -293,6 +293,32 @@ class Reads:
                 filed = Filed.expiring(member)
                 found.setdefault(filed.session, []).append(filed)
         return found
+
+    def expired_notes(self) -> Steps[list[bytes]]:
+        """Entries of notes that have expired and were not swept yet: their place, scope and key."""
+        now = microseconds(datetime.now(UTC))
+        (members,) = yield [("ZRANGEBYSCORE", self.keys.expiry, "-inf", now)]
+        return [member[1:] for member in members if member.startswith(b"n")]
+
+    def listed_chunks(self, low: str, high: str) -> Steps[list[bytes]]:
+        """The names of chunks that were last written between two times, asked for in pages.
+
+        One that is written again meanwhile may be left out: it is young.
+        """
+        found: list[bytes] = []
+        offset = 0
+        while True:
+            asked = ("ZRANGEBYSCORE", self.keys.chunks, low, high, "WITHSCORES")
+            (page,) = yield [(*asked, "LIMIT", offset, 10 * BATCH)]
+            names, scores = page[::2], page[1::2]
+            found += names
+            if len(names) < 10 * BATCH:
+                return found
+            # Scores are exact: microseconds have fewer digits than a float does.
+            last = scores[-1]
+            same = scores.count(last)
+            offset = offset + same if _as_bound(last) == low else same
+            low = _as_bound(last)
 
     def notes(
         self, scopes: Collection[str] | None, after: int = 0, limit: int | None = None
@@ -351,14 +377,14 @@ class Reads:
     def stats(self) -> Steps[Stats]:
         """What there is; the size of every chunk is asked for."""
         keys = self.keys
-        expired = yield from self._expired()
+        expired = yield from self.expired()
         all_expired = [filed for group in expired.values() for filed in group]
-        checkpoints, sessions, size, names = yield [
+        checkpoints, sessions, size = yield [
             ("ZCARD", keys.all),
             ("ZCARD", keys.sessions),
             ("HGET", keys.totals, "size"),
-            ("ZRANGEBYSCORE", keys.chunks, "(0", "+inf"),
         ]
+        names = yield from self.listed_chunks("(0", "+inf")
         over = 0
         for part in batches(list(expired.items())):
             counts = yield [("ZCARD", keys.session(*session)) for session, _ in part]
@@ -381,7 +407,24 @@ class Reads:
         return sizes
 
 
+def _as_bound(score: bytes) -> str:
+    """A score as the least that is asked for."""
+    return f"{float(score):.0f}"
+
+
 def batches(items: list[Item], size: int = BATCH) -> Iterator[list[Item]]:
     """The same, some at a time."""
     for start in range(0, len(items), size):
         yield items[start : start + size]
+
+
+def members_of(key: bytes) -> Steps[list[bytes]]:
+    """All members of a sorted set whose scores are equal, asked for in pages."""
+    found: list[bytes] = []
+    low = b"-"
+    while True:
+        (page,) = yield [("ZRANGEBYLEX", key, low, "+", "LIMIT", 0, 10 * BATCH)]
+        found += page
+        if len(page) < 10 * BATCH:
+            return found
+        low = b"(" + page[-1]

@@ -12,6 +12,7 @@ from holdfast.errors import CheckpointIntegrityError
 from holdfast.model import CheckpointInfo, Framework, microseconds, moment
 from holdfast.stores.base import Note
 from holdfast.stores.redis_keys import SEQ, STAMP, Keys, as_bytes, joined, place, seq_of
+from holdfast.stores.shapes import shaped
 
 _FRAMEWORKS = {framework.value: framework for framework in Framework}
 
@@ -69,7 +70,7 @@ def unpack_record(checkpoint_id: str, value: bytes) -> Placed:
             size,
             *moved,
         ) = _unpacked(value)
-        info = CheckpointInfo.of(
+        info = shaped(
             {
                 "checkpoint_id": checkpoint_id,
                 "agent_id": agent,

@@ -16,9 +16,10 @@ Command = tuple[Any, ...]
 class Script:
     """A script, known to the server by the SHA-1 of its text once it has seen it."""
 
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.sha = hashlib.sha1(text.encode()).hexdigest()  # noqa: S324  (how Redis names scripts)
+    def __init__(self, text: str, frees: bool = False) -> None:
+        # What frees memory has to run when there is none: a server would else refuse its ZADD.
+        self.text = f"#!lua flags=allow-oom\n{text}" if frees else text
+        self.sha = hashlib.sha1(self.text.encode()).hexdigest()  # noqa: S324  (how Redis names scripts)
 
     def __call__(self, keys: list[bytes], *args: Any) -> Call:
         return Call(self, keys, args)
@@ -218,7 +219,8 @@ if redis.call('EXISTS', SESSION) == 0 then
 end
 redis.call('HINCRBY', TOTALS, 'size', size)
 return 1
-"""
+""",
+    frees=True,
 )
 """Removes a record with everything that leads to it, if it is still the one that was read."""
 
@@ -232,7 +234,8 @@ redis.call('ZREM', NOTES, name)
 redis.call('ZREM', EXPIRY, 'n' .. name)
 -- A later note may have the same key, once this one has expired.
 if redis.call('GETRANGE', NOTE, 0, 16) == seq then redis.call('DEL', NOTE) end
-"""
+""",
+    frees=True,
 )
 """Removes a note."""
 
@@ -247,7 +250,8 @@ for i = 2, #ARGV do
   end
 end
 return found
-"""
+""",
+    frees=True,
 )
 """Marks those chunks that were last written before a time: no commit relies on them any more."""
 
@@ -259,11 +263,12 @@ for i, key in ipairs(KEYS) do
   sizes[i] = -1
   if #head == 8 and struct.unpack('>I8', head) < tonumber(ARGV[1]) then
     sizes[i] = redis.call('STRLEN', key) - 8
-    redis.call('DEL', key)
+    redis.call('UNLINK', key)
   end
 end
 return sizes
-"""
+""",
+    frees=True,
 )
 """Removes chunks that were written before a time; answers the size of each, or -1 if it stays."""
 
@@ -272,6 +277,7 @@ SETTLE = Script(
 for _, name in ipairs(ARGV) do
   if redis.call('ZSCORE', KEYS[1], name) == '0' then redis.call('ZREM', KEYS[1], name) end
 end
-"""
+""",
+    frees=True,
 )
 """Strikes marked chunks off the list, but for those that a save has entered again since."""

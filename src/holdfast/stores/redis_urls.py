@@ -19,6 +19,8 @@ SCHEMES = (
     *("redis+sentinel", "rediss+sentinel"),
 )
 """What the URLs of this store begin with."""
+OWN = ("prefix", "timeout", "allow_eviction")
+"""Options that are the store's own."""
 _KINDS: dict[str, Kind] = {"": "server", "cluster": "cluster", "sentinel": "sentinel"}
 _PORTS = {"server": 6379, "cluster": 6379, "sentinel": 26379}
 
@@ -61,7 +63,7 @@ def _parse(url: str) -> Address:
         raise ValueError("a fragment")
     kind = _KINDS[form]
     options = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)))
-    own: dict[str, str] = {k: options.pop(k) for k in ("prefix", "timeout") if k in options}
+    own: dict[str, str] = {k: options.pop(k) for k in OWN if k in options}
     hosts: tuple[tuple[str, int], ...] = ()
     credentials, at, places = parts.netloc.rpartition("@")
     if base == "unix":

@@ -28,8 +28,8 @@ from holdfast.stores.base import (
     NotesOnly,
     NotTheHead,
 )
-from holdfast.stores.redis_keys import FORMAT, SEQ, Keys, as_bytes, as_text, parted
-from holdfast.stores.redis_reads import BATCH, WRITTEN, Reads, Steps, batches
+from holdfast.stores.redis_keys import FORMAT, SEQ, Keys, as_bytes, as_text, id_at, parted
+from holdfast.stores.redis_reads import BATCH, WRITTEN, Reads, Steps, batches, members_of
 from holdfast.stores.redis_records import Filed, pack_note, pack_record, unpack_record
 from holdfast.stores.redis_scripts import (
     CLOCK,
@@ -243,15 +243,37 @@ class Writes(Reads):
         for part in batches(list(dict.fromkeys(checkpoint_ids))):
             yield from self._forget_scopes(part)
             (values,) = yield [("MGET", *map(self.keys.record, part))]
-            there = [(i, value) for i, value in zip(part, values, strict=True) if value is not None]
-            if there:
-                removed += sum((yield [self._removal(*each) for each in there]))
+            found = dict(zip(part, values, strict=True))
+            calls = {i: self._removal(i, value) for i, value in found.items() if value is not None}
+            if calls:
+                removed += sum((yield list(calls.values())))
+            # Where a record that is gone or cannot be read is listed, it does not say.
+            unread = [i for i in part if not isinstance(calls.get(i), Call)]
+            listed = (
+                (yield [("ZSCORE", self.keys.ids, as_bytes(i)) for i in unread]) if unread else []
+            )
+            yield from self._strike_off(
+                {i for i, score in zip(unread, listed, strict=True) if score is not None}
+            )
         return removed
+
+    def _strike_off(self, ids: set[str]) -> Steps[None]:
+        """Take ids off all listings of records, by looking through them."""
+        if not ids:
+            return
+        keys = self.keys
+        places = [at for at in (yield from members_of(keys.all)) if id_at(at) in ids]
+        sessions = [parted(each) for each in (yield from members_of(keys.sessions))]
+        lists = {keys.agent(agent) for _, agent in sessions}
+        lists |= {keys.session(agent, session) for session, agent in sessions}
+        for part in batches([keys.all, *lists]) if places else ():
+            yield [("ZREM", key, *places) for key in part]
+        yield [("ZREM", keys.ids, *map(as_bytes, ids))]
 
     def _removal(self, checkpoint_id: str, value: bytes) -> Call | Command:
         try:
             placed = unpack_record(checkpoint_id, value)
-        except CheckpointIntegrityError:  # where else it is listed is not known; that is ignored
+        except CheckpointIntegrityError:
             return ("DEL", self.keys.record(checkpoint_id))
         return self._removal_of(Filed.of(placed.info, placed.place), value)
 
@@ -299,7 +321,7 @@ class Writes(Reads):
         live = frozenset(live)
         bound = microseconds(before) + (yield from self._skew())
         chunks = self.keys.chunks
-        (names,) = yield [("ZRANGEBYSCORE", chunks, "-inf", f"({bound}")]
+        names = yield from self.listed_chunks("-inf", f"({bound}")
         dead = [name for name in names if name not in live]
         if dry_run:
             sizes = yield from self._sizes(dead)

@@ -12,6 +12,7 @@ from holdfast.core.codec import pack, unpack
 from holdfast.errors import CheckpointIntegrityError, InvalidArgumentError
 from holdfast.model import CheckpointInfo, Framework, microseconds, moment
 from holdfast.stores.base import TIES, seq_of
+from holdfast.stores.shapes import shaped
 
 Row = tuple[Any, ...]
 
@@ -63,7 +64,7 @@ def info_of(
     seq, made, key, agent, session, parent, expires, target, root, size, body, checksum = row
     try:
         framework, version, index, name, metadata, ttl, schema = _unpacked(body)
-        info = CheckpointInfo.of(
+        info = shaped(
             {
                 "checkpoint_id": id_of(key),
                 "agent_id": agent,

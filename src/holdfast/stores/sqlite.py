@@ -54,6 +54,8 @@ from holdfast.stores.sqlite_connection import Connections, Durability
 T = TypeVar("T")
 
 _BATCH = 500
+_BODY = -2
+"""Which column of a record may have any size."""
 
 Placed = tuple[int, CheckpointInfo]
 """A record with its place."""
@@ -212,28 +214,47 @@ class SqliteStore(Store):
                 return None
             info = _info(row)
             try:
-                return Record(info, gather(row[8], lambda names: _fetch(db, names), verify))
+                return Record(info, gather(row[8], self._fetching(db), verify))
             except CheckpointIntegrityError as error:
                 raise CheckpointIntegrityError(checkpoint_id, error.reason) from None
 
         return self._db.read(read)
 
     def fetch(self, names: Collection[bytes]) -> dict[bytes, bytes]:
-        return self._db.read(lambda db: _fetch(db, names))
+        return self._db.read(lambda db: self._fetching(db)(names))
+
+    def _fetching(
+        self, db: sqlite3.Connection
+    ) -> Callable[[Collection[bytes]], dict[bytes, bytes]]:
+        """What fetches chunks, and all in all no more than the file can hold."""
+        measure = self._db.allowance.measure()
+
+        def fetch(names: Collection[bytes]) -> dict[bytes, bytes]:
+            found: dict[bytes, bytes] = {}
+            for part in _batches(list(names)):
+                for name, data in db.execute(sql.select_chunks(len(part)), part):
+                    if type(data) is bytes:  # else it is damaged, and lost
+                        measure(len(data))
+                        found[name] = data
+            return found
+
+        return fetch
 
     def notes(
         self, scopes: Collection[str] | None, after: int = 0, limit: int | None = None
     ) -> list[Note]:
         bounds, at_most = (after, _now()), -1 if limit is None else limit
+        measured = partial(self._db.allowance.measured, column=4)
 
         def read(db: sqlite3.Connection) -> list[Row]:
             if scopes is None:
-                return db.execute(f"{sql.SELECT_NOTES} {sql.BY_SEQ}", (*bounds, at_most)).fetchall()
+                statement = f"{sql.SELECT_NOTES} {sql.BY_SEQ}"
+                return list(measured(db.execute(statement, (*bounds, at_most))))
             rows: list[Row] = []
             for part in _batches([_key(scope) for scope in set(scopes)]):
                 among = sql.notes_among(len(part), following=after > 0)
                 statement = f"{sql.SELECT_NOTES} {among} {sql.BY_SEQ}"
-                rows += db.execute(statement, (*bounds, *part, at_most))
+                rows += measured(db.execute(statement, (*bounds, *part, at_most)))
             return rows
 
         rows = self._db.read(read)
@@ -287,7 +308,8 @@ class SqliteStore(Store):
             for bounds in _untils(query):
                 left = None if query.limit is None else query.limit - len(found)
                 part = replace(query, limit=left)
-                rows: Iterator[Placed] = map(_placed, _select(db, part, *bounds))
+                selected = self._db.allowance.measured(_select(db, part, *bounds), _BODY)
+                rows: Iterator[Placed] = map(_placed, selected)
                 if query.tags:
                     rows = filter(lambda placed: query.tagged(placed[1]), rows)
                 found += islice(rows, left)
@@ -299,8 +321,12 @@ class SqliteStore(Store):
         where, values = ("WHERE s.agent = ?", (agent_id,)) if agent_id is not None else ("", ())
         now = _now()
         statement = f"{sql.SELECT_HEADS} {where} {sql.NEWEST_FIRST}"
-        rows = self._db.read(lambda db: db.execute(statement, (now, now, *values)).fetchall())
-        heads = ((_info(row[:-1]), row[-1]) for row in rows)
+
+        def read(db: sqlite3.Connection) -> list[Row]:
+            rows = db.execute(statement, (now, now, *values))
+            return list(self._db.allowance.measured(rows, _BODY - 1))
+
+        heads = ((_info(row[:-1]), row[-1]) for row in self._db.read(read))
         return [SessionInfo(head.agent_id, head.session_id, head, n) for head, n in heads]
 
     def delete(self, checkpoint_ids: Collection[str]) -> int:
@@ -379,14 +405,6 @@ def _batches(rows: list[Any]) -> Iterator[list[Any]]:
         yield rows[start : start + _BATCH]
 
 
-def _fetch(db: sqlite3.Connection, names: Collection[bytes]) -> dict[bytes, bytes]:
-    found: dict[bytes, bytes] = {}
-    for part in _batches(list(names)):
-        rows = db.execute(sql.select_chunks(len(part)), part)
-        found.update(row for row in rows if type(row[1]) is bytes)  # else it is damaged, and lost
-    return found
-
-
 def _untils(query: Query) -> list[tuple[str, list[Any]]]:
     """What ``until`` requires, in parts that come one after the other, the newest first."""
     if query.until is None:
@@ -400,7 +418,7 @@ def _untils(query: Query) -> list[tuple[str, list[Any]]]:
 
 def _select(
     db: sqlite3.Connection, query: Query, condition: str, bound: list[Any]
-) -> Iterator[Row]:
+) -> sqlite3.Cursor:
     where, values = _where(query, condition, bound)
     # Tags are compared by the caller, so with them the statement cannot know where to stop.
     limit = -1 if query.limit is None or query.tags else query.limit
@@ -455,8 +473,8 @@ def _key(checkpoint_id: str) -> bytes | str:
 
 
 def _id(key: bytes | str) -> str:
-    if isinstance(key, str):
-        return key
+    if not isinstance(key, bytes):
+        return str(key)  # what is no text either is damaged, and found under no id
     text = key.hex()
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
@@ -502,8 +520,10 @@ def _note_row(seq: int, note: Note) -> Row:
 
 def _note(row: Row) -> Note:
     seq, scope, key, expires, body, checksum = row
-    name = _id(scope) if isinstance(scope, (bytes, str)) else str(scope)
+    name = _id(scope)
     try:
+        if not (type(key) is str and type(body) is bytes and type(checksum) is bytes):
+            raise TypeError
         end = None if expires is None else moment(expires)
         return Note(name, key, body, checksum, end, seq)
     except (OverflowError, TypeError):  # damaged: no checksum fits it

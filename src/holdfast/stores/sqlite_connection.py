@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 from weakref import WeakSet
 
 from holdfast.errors import (
@@ -26,6 +26,7 @@ from holdfast.errors import (
     StoreReadOnlyError,
 )
 from holdfast.stores import forks, private
+from holdfast.stores import sqlite_guard as guard
 from holdfast.stores import sqlite_schema as sql
 
 T = TypeVar("T")
@@ -35,8 +36,7 @@ Durability = Literal["full", "normal"]
 BUSY_SECONDS = 30.0
 _SHORTEST_WAIT, _LONGEST_WAIT = 0.0001, 0.003
 _READERS_KEPT = 8
-_VIEW = ("BEGIN", "PRAGMA user_version")  # the view is of when it is first looked at
-_CHANGE = ("BEGIN IMMEDIATE",)
+_VIEW, _CHANGE = "BEGIN", "BEGIN IMMEDIATE"
 
 _openings = count(1)
 
@@ -48,11 +48,14 @@ class _Link:
         self.lock = threading.Lock()
         self.db: sqlite3.Connection | None = None
         self.opening = 0
+        self.checked: int | None = None
+        """The version of the schema that was found to be ours."""
 
     def opened(self, connect: Callable[[], sqlite3.Connection]) -> sqlite3.Connection:
         if self.db is None:
             self.db = connect()
             self.opening = next(_openings)
+            self.checked = None
         return self.db
 
     def close(self) -> None:
@@ -79,6 +82,7 @@ class Connections:
         self.name = f"the SQLite store {path}"
         self.durability = durability
         self.closed = False
+        self.allowance = guard.Allowance(path)
         self._in_child = in_child
         self._make_links()
         with self.errors():
@@ -151,15 +155,19 @@ class Connections:
             private.make_file(os.path.realpath(self.path))
 
     def _connect(self) -> sqlite3.Connection:
+        guard.check_journal(self.path)
         # isolation_level None: transactions begin and end where this code says so.
         db = sqlite3.connect(
             self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )
         try:
+            guard.harden(db)
+            self.allowance.begin(db)
             db.execute(f"PRAGMA synchronous = {self.durability.upper()}")
             db.execute("PRAGMA temp_store = MEMORY")
             db.execute("PRAGMA cache_size = -8000")
-            db.execute("PRAGMA mmap_size = 134217728")
+            # Not mapped into memory: a file that another program cuts short would end this one.
+            db.execute("PRAGMA mmap_size = 0")
         except BaseException:
             db.close()
             raise
@@ -169,17 +177,14 @@ class Connections:
         db.execute("BEGIN")  # one view: another process may be making the tables just now
         (version,) = db.execute("PRAGMA user_version").fetchone()
         (application,) = db.execute("PRAGMA application_id").fetchone()
-        (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        db.execute("COMMIT")
+        tables = db.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is not None
         if application != sql.APPLICATION_ID and (tables or application):
             raise StoreFormatError(
                 f"{self.path} is an SQLite file of another program; choose another path"
             )
-        if version > sql.VERSION:
-            raise StoreFormatError(
-                f"{self.path} has format {version}, this Holdfast reads up to {sql.VERSION}: "
-                "upgrade Holdfast to open it"
-            )
+        self._check_version(version)
+        guard.check(db, self.path, version)
+        db.execute("COMMIT")
         if version == sql.VERSION:
             return
         if not tables:
@@ -190,9 +195,8 @@ class Connections:
             (version,) = db.execute(
                 "PRAGMA user_version"
             ).fetchone()  # another process may have won
-            for step in sql.MIGRATIONS[version:]:
-                for statement in filter(str.strip, step.split(";")):
-                    db.execute(statement)
+            for statement in sql.statements(version, sql.VERSION):
+                db.execute(statement)
             db.execute(f"PRAGMA application_id = {sql.APPLICATION_ID}")
             db.execute(f"PRAGMA user_version = {sql.VERSION}")
             db.execute("COMMIT")
@@ -200,8 +204,10 @@ class Connections:
             db.execute("ROLLBACK")
             raise
 
-    def _patiently(self, db: sqlite3.Connection, statement: str) -> None:
+    def _patiently(self, db: sqlite3.Connection, statement: str) -> Any:
         """Run a statement that needs a lock, asking again shortly while another holds it.
+
+        Returns the first thing it answers.
 
         A short random wait does better under many writers than SQLite's own, which grows.
         """
@@ -209,8 +215,8 @@ class Connections:
         wait = _SHORTEST_WAIT
         while True:
             try:
-                db.execute(statement)
-                return
+                row = db.execute(statement).fetchone()
+                return None if row is None else row[0]
             except sqlite3.OperationalError as error:
                 if error.sqlite_errorcode & 0xFF not in (
                     sqlite3.SQLITE_BUSY,
@@ -257,15 +263,16 @@ class Connections:
         self,
         link: _Link,
         db: sqlite3.Connection,
-        begin: tuple[str, ...],
+        begin: str,
         work: Callable[[sqlite3.Connection], T],
     ) -> T:
         """Do work in a transaction, for whoever holds the link's lock."""
         try:
             if db.in_transaction:  # of a use that was interrupted twice
                 db.execute("ROLLBACK")
-            for statement in begin:
-                self._patiently(db, statement)
+            self.allowance.begin(db)
+            self._patiently(db, begin)
+            self._check_tables(link, db)
             done = work(db)
             db.execute("COMMIT")
             return done
@@ -276,6 +283,25 @@ class Connections:
         except BaseException:
             link.close()
             raise
+
+    def _check_tables(self, link: _Link, db: sqlite3.Connection) -> None:
+        """See that the tables are ours, once for each connection and after each change of them.
+
+        Asking is also what a view begins with: it is of when it is first looked at.
+        """
+        schema = self._patiently(db, "PRAGMA schema_version")
+        if schema != link.checked:
+            (version,) = db.execute("PRAGMA user_version").fetchone()
+            self._check_version(version)
+            guard.check(db, self.path, version)
+            link.checked = schema
+
+    def _check_version(self, version: int) -> None:
+        if not 0 <= version <= sql.VERSION:
+            raise StoreFormatError(
+                f"{self.path} has format {version}, this Holdfast reads up to {sql.VERSION}: "
+                "upgrade Holdfast to open it"
+            )
 
     def data_version(self) -> tuple[int, int]:
         """Something that differs once any connection, of any process, has written since."""
@@ -325,6 +351,9 @@ class Connections:
             return CheckpointIntegrityError(
                 None, f"{self.path}: {error}; run verify() to see which checkpoints are affected"
             )
+        if code in (sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_INTERRUPT) or "overflow" in str(error):
+            why = guard.ENDLESS if code == sqlite3.SQLITE_INTERRUPT else f"{error}; it is damaged"
+            return CheckpointIntegrityError(None, f"{self.path}: {why}")
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             return StoreConnectionError(f"{self.name} is locked by another program: {error}")
         if code == sqlite3.SQLITE_IOERR:

@@ -60,6 +60,13 @@ MIGRATIONS = (
 
 VERSION = len(MIGRATIONS)
 
+
+def statements(before: int, after: int) -> list[str]:
+    """What leads from one version of the file to a later one."""
+    steps = MIGRATIONS[before:after]
+    return [text for step in steps for text in step.split(";") if text.strip()]
+
+
 INSERT_SESSION = "INSERT INTO sessions (agent, session) VALUES (?, ?) ON CONFLICT DO NOTHING"
 EXISTS = "SELECT 1 FROM checkpoints WHERE id = ?"
 SELECT_SESSION = "SELECT key FROM sessions WHERE agent = ? AND session = ?"
@@ -133,11 +140,12 @@ STATS = """
         (SELECT count(*) FROM checkpoints c WHERE (c.expires IS NULL OR c.expires > :now)),
         (SELECT count(DISTINCT session) FROM checkpoints c
             WHERE (c.expires IS NULL OR c.expires > :now)),
-        (SELECT count(*) FROM chunks),
+        (SELECT count(length(data)) FROM chunks),
         (SELECT coalesce(sum(size), 0) FROM checkpoints c
             WHERE (c.expires IS NULL OR c.expires > :now)),
         (SELECT coalesce(sum(length(data)), 0) FROM chunks)
 """
+"""Chunks are counted row by row: a plain count(*) of SQLite's cannot be stopped half-way."""
 
 
 def select_chunks(count: int) -> str:

@@ -7,20 +7,30 @@ import threading
 from collections.abc import Iterable, Mapping
 
 from holdfast.core.format import checked, decompress
+from holdfast.core.tree import DEFAULT_LIMITS, too_much
 
 _WORTH_A_THREAD = 2**20
 _CORES = os.cpu_count() or 1
 
 
-def unpacked(stored: Mapping[bytes, bytes], verify: bool = True) -> dict[bytes, bytes]:
-    """The bytes of many chunks, proven unless told otherwise; much is shared by two threads."""
+def unpacked(
+    stored: Mapping[bytes, bytes], verify: bool = True, room: int = DEFAULT_LIMITS.bytes
+) -> dict[bytes, bytes]:
+    """The bytes of many chunks, proven unless told otherwise; much is shared by two threads.
+
+    A few bytes may claim to unpack into many: more than there is room for is refused.
+    """
     found: dict[bytes, bytes] = {}
     failures: list[BaseException] = []
 
     def work(part: Iterable[tuple[bytes, bytes]]) -> None:
+        nonlocal room
         try:
             for name, data in part:
-                found[name] = checked(name, data) if verify else decompress(data)
+                raw = found[name] = checked(name, data) if verify else decompress(data)
+                room -= len(raw)
+                if room < 0:
+                    raise too_much()
         except BaseException as failure:
             failures.append(failure)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Collection
 from dataclasses import dataclass, replace
@@ -23,7 +24,9 @@ from holdfast.verbs.links import copy_linked, links_of
 from holdfast.verbs.notes import beneath, check
 from holdfast.verbs.plan import Plan
 from holdfast.verbs.read import find, resolve, verify_record
-from holdfast.verbs.upkeep import Progress
+from holdfast.verbs.verify import Progress
+
+logger = logging.getLogger("holdfast")
 
 _PAGE = 500
 
@@ -46,6 +49,11 @@ class Imported:
     checkpoints: int
     skipped: int
     notes: int = 0
+    problems: tuple[str, ...] = ()
+    """What leads in a circle or astray in it: such sessions can be looked at, and not gone on with.
+
+    No export of a healthy store has any.
+    """
 
 
 def export(
@@ -151,7 +159,9 @@ def import_(engine: Engine, file: str | Path, progress: Progress | None) -> Plan
                 before[session] = info.checkpoint_id
             if progress is not None:
                 progress(done, len(reader.records))
-        return Imported(new, len(reader.records) - new, noted)
+        for problem in reader.problems:
+            logger.warning("imported from %s: %s", file, problem)
+        return Imported(new, len(reader.records) - new, noted, tuple(reader.problems))
     finally:
         reader.close()
 

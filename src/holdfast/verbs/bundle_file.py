@@ -12,6 +12,8 @@ import errno
 import hashlib
 import json
 import os
+import re
+import stat
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import fields, replace
@@ -30,7 +32,7 @@ from holdfast.core.format import (
     uncompressed,
 )
 from holdfast.core.text import state_to_json, unrevived
-from holdfast.core.tree import references
+from holdfast.core.tree import decode, references
 from holdfast.errors import (
     CheckpointIntegrityError,
     InvalidArgumentError,
@@ -41,6 +43,7 @@ from holdfast.model import CheckpointInfo, as_framework, checked_name, microseco
 from holdfast.stores.base import Note, NotesOnly, gather
 from holdfast.stores.private import opener
 from holdfast.stores.unfinished import Unfinished
+from holdfast.verbs.chains import circle_error, circles, is_next, next_in
 from holdfast.verbs.checks import check_record
 from holdfast.verbs.links import Walk, links_of
 from holdfast.verbs.notes import check
@@ -51,6 +54,7 @@ WITHOUT_NOTES, WITH_NOTES = 1, 2
 _CHUNK, _RECORD, _NOTE, _END = b"c", b"r", b"n", b"e"
 _LENGTH = 4
 _LONGEST_NAME = 100
+_CONTENT_ID = re.compile(r"[0-9a-f]{40}")
 
 
 class Writer:
@@ -172,8 +176,10 @@ def _from_plain(data: bytes) -> CheckpointInfo:
         framework, created_at = as_framework(plain["framework"]), moment(plain["created_at"])
         info = CheckpointInfo(**{**plain, "framework": framework, "created_at": created_at})
         check_record(info)
+        if not _CONTENT_ID.fullmatch(info.content_id):
+            raise ValueError("it names no content")
         return info
-    except (KeyError, OverflowError, TypeError, InvalidArgumentError) as error:
+    except (KeyError, OverflowError, TypeError, ValueError, InvalidArgumentError) as error:
         raise CheckpointIntegrityError(None, f"unreadable record in the bundle ({error})") from None
 
 
@@ -196,21 +202,31 @@ def _note_from_plain(data: bytes) -> Note:
     return note
 
 
+def _opened(path: Path) -> BinaryIO:
+    """The file of a bundle; a pipe would keep its reader waiting, a device has no end."""
+    try:
+        file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
+    except OSError as error:
+        raise InvalidArgumentError(f"no bundle can be read at {path}: {error.strerror}") from error
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise InvalidArgumentError(f"no bundle can be read at {path}: it is no regular file")
+    return file
+
+
 class Reader:
     """Reads a bundle: checks it as a whole first, then gives records and their chunks."""
 
     def __init__(self, path: Path) -> None:
-        try:
-            self._file: BinaryIO = path.open("rb")
-        except OSError as error:
-            raise InvalidArgumentError(
-                f"no bundle can be read at {path}: {error.strerror}"
-            ) from error
+        self._file = _opened(path)
+        self._size = os.fstat(self._file.fileno()).st_size
         self._places: dict[bytes, tuple[int, int]] = {}
         self._brought: set[bytes] = set()
         self.records: list[CheckpointInfo] = []
         self.noted: dict[str, dict[str, tuple[int, int]]] = {}
         """Where the notes of each checkpoint are, by key."""
+        self.problems: list[str] = []
+        """What is whole and yet leads nowhere, in words."""
         try:
             self._read_all(path)
         except BaseException:
@@ -224,13 +240,13 @@ class Reader:
         try:
             header = json.loads(line)
             version = header["version"] if header["format"] == FORMAT else None
-        except (ValueError, KeyError, TypeError):
-            version = None
-        if version is None:
+        except (ValueError, KeyError, TypeError, RecursionError):
+            version = None  # whatever it is
+        if type(version) is not int:
             raise StoreFormatError(f"{path} is not a Holdfast bundle")
         if version not in (WITHOUT_NOTES, WITH_NOTES):
             raise StoreFormatError(
-                f"{path} is a bundle of version {version}, this Holdfast reads up to "
+                f"{path} is a bundle of version {str(version)[:20]}, this Holdfast reads up to "
                 f"{WITH_NOTES}: upgrade"
             )
         for kind, data, at in self._frames(digest):
@@ -247,6 +263,31 @@ class Reader:
             raise CheckpointIntegrityError(None, "the bundle does not match its checksum")
         if len({info.checkpoint_id for info in self.records}) != len(self.records):
             raise CheckpointIntegrityError(None, "the bundle holds a checkpoint twice")
+        self.problems = [*self._circles(), *self._led_astray()]
+
+    def _circles(self) -> Iterator[str]:
+        for ids in circles({info.checkpoint_id: info.parent_id for info in self.records}):
+            yield str(circle_error(ids))
+
+    def _led_astray(self) -> Iterator[str]:
+        """Notes of what followed a checkpoint that no session could have."""
+        sessions = {info.checkpoint_id: (info.agent_id, info.session_id) for info in self.records}
+        following: dict[str, str | None] = {}
+        for scope, places in self.noted.items():
+            for key, place in places.items():
+                if is_next(key):
+                    named = following[scope] = self._followed_by(scope, place)
+                    if sessions.get(named, sessions[scope]) != sessions[scope]:
+                        yield f"checkpoint {scope!r}: its note {key!r} leads to another session"
+        for ids in circles(following):
+            yield str(circle_error(ids, "the notes of what followed it lead"))
+
+    def _followed_by(self, scope: str, place: tuple[int, int]) -> str:
+        root, chunks = self._chunks_of_note(_note_from_plain(self._at(*place)))
+        try:
+            return next_in(decode(root, chunks, on_unknown="raw"))
+        except ValueError as error:
+            raise CheckpointIntegrityError(scope, str(error)) from None
 
     def _place_note(self, data: bytes, at: int) -> None:
         note = _note_from_plain(data)
@@ -270,7 +311,7 @@ class Reader:
             if length > 2 * MAX_CHUNK:
                 raise CheckpointIntegrityError(None, f"a frame of the bundle claims {length} bytes")
             at = self._file.tell()
-            data = self._file.read(length)
+            data = self._file.read(length) if length <= self._size - at else b""
             if len(data) != length:
                 raise CheckpointIntegrityError(None, "the bundle is cut short")
             digest.update(head)

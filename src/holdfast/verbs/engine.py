@@ -56,6 +56,7 @@ class Engine:
         self.allow_pickle = store.allow_pickle
         self.waits = store.waits
         self.finds_newest = store.finds_newest
+        self.lists_lost = store.lists_lost
         # Fingerprints decide what is written, so nobody may be able to foresee a collision.
         self.seed = secrets.randbits(64)
         self._bases: _Recent[str, Base] = _Recent(256)

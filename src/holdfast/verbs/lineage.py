@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from holdfast.model import CheckpointInfo
+from holdfast.verbs.chains import circle_error, circles
 
 _SHOWN = 18
 
@@ -61,11 +62,6 @@ class Tree:
         return longest
 
 
-def is_next(key: str) -> bool:
-    """Whether a note says which checkpoint followed the one it is on, as runs of 0.2 noted."""
-    return key == "next" or key.startswith("next/")
-
-
 def grow(infos: list[CheckpointInfo], session_id: str) -> Tree:
     """The tree that a session is part of: its own checkpoints and all that descend from them.
 
@@ -85,11 +81,15 @@ def grow(infos: list[CheckpointInfo], session_id: str) -> Tree:
         if own and (parent is None or parent.info.session_id != session_id):
             roots.append(node)
             _reach(node, reached)
+    left = {key: node.info.parent_id for key, node in nodes.items() if key not in reached}
+    for circle in circles(left):
+        if any(nodes[key].info.session_id == session_id for key in circle):
+            raise circle_error(circle)
     return Tree(roots)
 
 
 def _reach(root: Node, reached: set[str]) -> None:
-    """Follow a root, leaving out what was reached already: imported records may form a circle."""
+    """Follow a root, leaving out what was reached already: records made by hand may meet again."""
     reached.add(root.info.checkpoint_id)
     stack = [root]
     while stack:

@@ -83,6 +83,16 @@ def check(note: Note) -> None:
         )
 
 
+def needs_of(note: Note) -> list[tuple[bytes, bool]]:
+    """The chunks a note needs beside its body, each with whether it may refer to more."""
+    check(note)
+    try:
+        return references(decompress(note.body), links=True)
+    except CheckpointIntegrityError as error:
+        reason = f"its note {note.key!r} cannot be read ({error.reason})"
+        raise CheckpointIntegrityError(note.scope, reason) from None
+
+
 def beneath(roots: Iterable[bytes]) -> Plan[dict[bytes, bytes]]:
     """All chunks that these unpacked ones refer to, proven."""
     level: dict[bytes, bool] = {}

@@ -121,6 +121,11 @@ def stats() -> Plan[Stats]:
     return answer
 
 
+def lost() -> Plan[list[tuple[str, str]]]:
+    answer: list[tuple[str, str]] = yield Ask("lost", ())
+    return answer
+
+
 def tick() -> Plan[Any]:
     return (yield Ask("tick", ()))
 

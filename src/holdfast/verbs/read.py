@@ -29,6 +29,7 @@ from holdfast.model import (
 )
 from holdfast.stores.base import Query, Record, SessionInfo, unfold
 from holdfast.verbs import plan
+from holdfast.verbs.chains import circle_error
 from holdfast.verbs.engine import Engine
 from holdfast.verbs.lineage import Tree, grow
 from holdfast.verbs.plan import Plan
@@ -249,12 +250,18 @@ def sessions(agent_id: str | None) -> Plan[list[SessionInfo]]:
 
 
 def ancestors(checkpoint_id: str) -> Plan[list[CheckpointInfo]]:
-    """The parent of a checkpoint, its parent, and so on, to a root or where history was pruned."""
+    """The parent of a checkpoint, its parent, and so on, to a root or where history was pruned.
+
+    Parents that lead in a circle, as only records made by hand do, are CheckpointIntegrityError.
+    """
     info = yield from get_info(checkpoint_id)
     found: list[CheckpointInfo] = []
     known: dict[str, CheckpointInfo] = {}
-    seen = {info.checkpoint_id}
-    while info.parent_id is not None and info.parent_id not in seen:
+    seen = {info.checkpoint_id: None}
+    while info.parent_id is not None:
+        if info.parent_id in seen:
+            ids = list(seen)
+            raise circle_error(ids[ids.index(info.parent_id) :])
         if info.parent_id not in known:
             parents = yield from plan.query(Query(ids=[info.parent_id]))
             if not parents:
@@ -267,9 +274,9 @@ def ancestors(checkpoint_id: str) -> Plan[list[CheckpointInfo]]:
                 limit=_PAGE,
             )
             older = yield from plan.query(query)
-            known = {i.checkpoint_id: i for i in (*parents, *older)}
-        info = known[info.parent_id]
-        seen.add(info.checkpoint_id)
+            known.update({i.checkpoint_id: i for i in (*parents, *older)})
+        info = known.pop(info.parent_id)
+        seen[info.checkpoint_id] = None
         found.append(info)
     return found
 
