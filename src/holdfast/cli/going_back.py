@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,11 +13,13 @@ from holdfast.cli.shown import step_of
 from holdfast.cli.terminal import Terminal
 from holdfast.cli.words import clean, many
 from holdfast.cli.working import SessionFiles
+from holdfast.errors import RunError
 
 if TYPE_CHECKING:
     from holdfast.client import SyncClient
     from holdfast.model import CheckpointInfo
     from holdfast.session.effects import Effect
+    from holdfast.session.functions import Functions
     from holdfast.session.rollback import RolledBack
     from holdfast.stores.base import SessionInfo
     from holdfast.workspace import Restored
@@ -69,11 +71,12 @@ def look(
     target: CheckpointInfo,
     files: SessionFiles | None,
     options: Namespace,
+    tools: Sequence[Callable[..., Any]] = (),
 ) -> Going:
     """What would be done; an error if it cannot be."""
     from holdfast.cli.calls import calls_after, calls_of
     from holdfast.cli.trees import snapshot_of
-    from holdfast.session.rollback import find_function
+    from holdfast.session.functions import Functions, named
 
     known = {call.id for call in calls_of(client, target)}
     calls = [*calls_of(client, session.head), *calls_after(client, session.head)]
@@ -83,13 +86,7 @@ def look(
         since = [call for call in left if call.stands()]
     lasting = [call for call in since if call.kind == "irreversible" or call.is_unknown]
     undone = [call for call in since if call not in lasting]
-    lost = [call for call in undone if find_function(call.compensate or "") is None]
-    if lost:
-        raise Refused(
-            "these calls can be undone, but only by functions that are not here:\n"
-            + "\n".join(f"  {clean(str(call))}: undone by {call.compensate}" for call in lost)
-            + "\nName their modules with --import, or roll back in the program that made them"
-        )
+    _check_given(Functions(named(tools)), [call for call in undone if call.compensate is not None])
     if lasting and not options.accept_irreversible:
         raise Refused(
             "this would go back past what cannot be undone:\n"
@@ -103,6 +100,26 @@ def look(
         planned = workspace.restore(tree, dry_run=True)
     changes = client.diff(session.head.checkpoint_id, target.checkpoint_id).part("$")
     return Going(session, target, len(changes), undone, lasting, planned)
+
+
+def _check_given(functions: Functions, undone: list[Effect]) -> None:
+    """Refuse where a call can only be undone by a function that no named module gives."""
+    lost = []
+    for call in undone:
+        try:
+            functions.find(call)
+        except RunError as error:
+            lost.append((call, error))
+    if not lost:
+        return
+    if all("several that were given" in str(error) for _, error in lost):
+        raise Refused(clean(str(lost[0][1])))
+    raise Refused(
+        "these calls can be undone, but only by functions that are not here:\n"
+        + "\n".join(f"  {clean(f'{call}: undone by {call.compensate}')}" for call, _ in lost)
+        + "\nName the modules that define them with --import, or roll back in the program that "
+        "made them"
+    )
 
 
 def _told(call: Effect) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.exits import OK, Refused, UsageError
 from holdfast.cli.going_back import as_json, files_of, look, preview
@@ -50,7 +51,7 @@ def _add_working(parser: Parser) -> None:
         action="append",
         default=[],
         metavar="MODULE",
-        help="import this module, which has the functions that undo calls",
+        help="undo calls with the functions that this module defines",
     )
     parser.add_argument(
         "--accept-irreversible", action="store_true", help="go back past calls that stay done"
@@ -80,10 +81,10 @@ def _go(
 ) -> int:
     """Show what would be done, ask, and do it."""
     check_is_ours(session, target)
-    _import(options.modules)
+    tools = _import(options.modules)
     try:
         with files_of(client, session, target, options.scope) as files:
-            return _with_files(client, session, target, files, options, terminal, is_undo)
+            return _with_files(client, session, target, files, options, terminal, is_undo, tools)
     except CheckpointIntegrityError as error:
         head = session.head.checkpoint_id
         if error.checkpoint_id != head:
@@ -103,8 +104,9 @@ def _with_files(
     options: Namespace,
     terminal: Terminal,
     is_undo: bool,
+    tools: list[Callable[..., Any]],
 ) -> int:
-    going = look(client, session, target, files, options)
+    going = look(client, session, target, files, options, tools)
     if not terminal.json:
         preview(going, terminal)
     if options.dry_run:
@@ -112,7 +114,7 @@ def _with_files(
             terminal.emit(as_json(going, None))
         return OK
     terminal.confirm(f"{'Undo the rollback of' if is_undo else 'Roll back'} {session.session_id}?")
-    with opened(client, session, files, options.takeover) as run:
+    with opened(client, session, files, options.takeover, tools) as run:
         if is_undo:
             done = run.undo(accept_irreversible=options.accept_irreversible)
         else:
@@ -130,17 +132,22 @@ def _with_files(
     return OK
 
 
-def _import(modules: list[str]) -> None:
+def _import(modules: list[str]) -> list[Callable[..., Any]]:
+    """The functions of modules whose names were typed; none is ever named by stored data."""
     import sys
     from importlib import import_module
 
+    from holdfast.session.functions import defined_in
+
     if modules:
         sys.path.insert(0, "")
+    given: list[Callable[..., Any]] = []
     for module in modules:
         try:
-            import_module(module)
-        except ImportError as error:
+            given += defined_in(import_module(module))
+        except (ImportError, ValueError) as error:
             raise UsageError(f"--import {module}: {error}") from error
+    return given
 
 
 def _meant(client: SyncClient, options: Namespace) -> tuple[SessionInfo, CheckpointInfo]:

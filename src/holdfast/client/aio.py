@@ -394,7 +394,7 @@ class Client(Face):
         lease_seconds: float = 30.0,
         takeover: bool = False,
         on_divergence: Literal["raise", "live"] = "raise",
-        tools: Collection[Callable[..., Any]] = (),
+        tools: Collection[Callable[..., Any]] | Mapping[str, Callable[..., Any]] = (),
         **metadata: Any,
     ) -> AsyncRun:
         """Work on a session: a new one, or one that goes on where it stopped.

@@ -360,7 +360,7 @@ class SyncClient(Face):
         lease_seconds: float = 30.0,
         takeover: bool = False,
         on_divergence: Literal["raise", "live"] = "raise",
-        tools: Collection[Callable[..., Any]] = (),
+        tools: Collection[Callable[..., Any]] | Mapping[str, Callable[..., Any]] = (),
         **metadata: Any,
     ) -> Run:
         """Work on a session: a new one, or one that goes on where it stopped.

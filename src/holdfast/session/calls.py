@@ -21,14 +21,15 @@ from holdfast.session.effects import (
     Effect,
     Kind,
     check_call,
+    check_key_is_ours,
     copied,
     identity,
     kept_copy,
     name_of,
-    path_of,
     unwrapped,
     with_key,
 )
+from holdfast.session.functions import path_of
 from holdfast.session.journal import ENDED, LEASE, RETRY, STARTED, key_of
 from holdfast.stores.base import NoteExists
 from holdfast.stores.crashpoints import reach
@@ -60,6 +61,8 @@ def call(
     check_call(kind, key, compensate, function)
     core.has_called = True
     tool = Tool(*unwrapped(function, args, kwargs))
+    if key is not None:
+        check_key_is_ours(tool.function, tool.args, tool.kwargs)
     with core.lock:
         effect = _describe(core, tool, kind, compensate, key)
         recorded = _claimed(core, effect)
@@ -67,20 +70,14 @@ def call(
         if recorded is None:
             effect = _identified(core, effect)
     if recorded is not None:
-        core.functions.update(_undoing(recorded, compensate))
+        core.functions.give(compensate, recorded.id)
         if recorded.status != "started":
             return outcome(recorded)
         return (yield from _make(core, tool, recorded, fresh=False))
-    core.functions.update(_undoing(effect, compensate))
+    core.functions.give(compensate, effect.id)
     if reused is not None:
         return (yield from _reuse(core, effect, reused))
     return (yield from _make(core, tool, effect, fresh=True))
-
-
-def _undoing(
-    effect: Effect, compensate: Callable[..., Any] | None
-) -> dict[str, Callable[..., Any]]:
-    return {} if compensate is None else {effect.id: compensate, path_of(compensate): compensate}
 
 
 def _describe(

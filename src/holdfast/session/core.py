@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -28,6 +28,7 @@ from holdfast.session import journal as journals
 from holdfast.session import lease as leases
 from holdfast.session.effects import LASTING, Block, Effect
 from holdfast.session.files import Files
+from holdfast.session.functions import Functions
 from holdfast.session.gate import Gate
 from holdfast.session.journal import TAKEN, Journal, divergence
 from holdfast.session.lease import Lease
@@ -72,7 +73,8 @@ class Options:
     on_unknown: OnUnknown = "raise"
     """With "raw" a session is worked on without its classes, which stay what they are."""
     approval: approvals.Approval | None = None
-    tools: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    tools: Sequence[tuple[str, Callable[..., Any]]] = ()
+    """Functions that may undo effects, each with the name by which stored data names it."""
     metadata: dict[str, Any] = field(default_factory=dict)
 
 
@@ -94,8 +96,8 @@ class Core:
         self.inherited = 0
         """How many calls were made on this way before the run was opened."""
         self.pending_rollback: dict[str, Any] | None = None
-        self.functions: dict[str, Callable[..., Any]] = dict(options.tools)
-        """What undoes effects: by the id of the effect, or by where the function is."""
+        self.functions = Functions(options.tools)
+        """What undoes effects: functions that the program gave, and no others."""
         self.entered: list[str] = []
         """The tasks that the program is in."""
         self.turns = 0
@@ -118,6 +120,12 @@ class Core:
         self._unsure: tuple[CheckpointInfo, list[Entry]] | None = None
         """A checkpoint whose writing was cut off: it may be there or not."""
         self._version: int | str | None = options.version
+
+    def anew(self) -> Core:
+        """The same, to be opened; what the program gave to undo effects with stays given."""
+        core = Core(self.engine, self.options, self.files)
+        core.functions = self.functions
+        return core
 
     @property
     def session(self) -> tuple[str, str]:

@@ -12,8 +12,9 @@ from holdfast.ids import new_id
 from holdfast.model import checked_name
 from holdfast.session.approval import Approval, checked_when
 from holdfast.session.core import Core, Options
-from holdfast.session.effects import Effect, path_of
+from holdfast.session.effects import Effect
 from holdfast.session.files import Directory, Files
+from holdfast.session.functions import named
 from holdfast.session.log import Log
 from holdfast.session.tasks import TaskRecord, bar
 from holdfast.verbs.save import checked_context
@@ -36,7 +37,7 @@ def options_of(
     approve_when: Any,
     approval_expires_seconds: float | None,
     approval_timeout: float | None,
-    tools: Iterable[Callable[..., Any]],
+    tools: Iterable[Callable[..., Any]] | Mapping[str, Callable[..., Any]],
     metadata: Mapping[str, Any],
 ) -> Options:
     """The options of a session, checked."""
@@ -59,7 +60,7 @@ def options_of(
         takeover=takeover,
         on_divergence=on_divergence,  # type: ignore[arg-type]
         approval=deciding,
-        tools={path_of(tool): tool for tool in tools},
+        tools=named(tools),
         metadata=dict(metadata),
     )
 

@@ -8,10 +8,8 @@ checkpoint that ends it has the target as its parent; the way that is left stays
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
-from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 from holdfast.errors import (
@@ -250,28 +248,8 @@ def _functions(core: Core, standing: list[Effect]) -> dict[str, Callable[..., An
     for effect in standing:
         if effect.compensate is None or effect.is_unknown:
             continue
-        function = (
-            core.functions.get(effect.id)
-            or core.functions.get(effect.compensate)
-            or find_function(effect.compensate)
-        )
-        if function is None:
-            raise RunError(
-                f"{effect} is undone by {effect.compensate}, which this program has not loaded: "
-                "import it, or open the session with tools=[that function]"
-            )
-        found[effect.id] = function
+        found[effect.id] = core.functions.find(effect)
     return found
-
-
-def find_function(path: str) -> Callable[..., Any] | None:
-    """The function of that path if its module is imported already; nothing is imported."""
-    module, _, name = path.partition(":")
-    found: Any = sys.modules.get(module)
-    for part in name.split("."):
-        found = getattr(found, part, None)
-    is_function = isinstance(found, (FunctionType, BuiltinFunctionType, type))
-    return found if is_function and callable(found) else None
 
 
 def _compensate(
