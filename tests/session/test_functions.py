@@ -5,7 +5,6 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -84,7 +83,7 @@ def test_a_bundle_that_names_a_function_has_nothing_called(
     assert client.verify().ok
 
     with session(tools=[cancel]) as run:
-        with pytest.raises(RunError, match="is undone by .*has not given.*tools=.*register_tool"):
+        with pytest.raises(RunError, match=r"is undone by .*has not given.*tools=.*register_tool"):
             run.rollback(to="start")
         assert run.history(limit=1)[0].step_name == "booked"
     assert not (tmp_path / "ran").exists()
@@ -256,7 +255,7 @@ if __name__ == "__main__":
 
 
 @pytest.fixture(params=["python agent.py", "python -m trips.agent"])
-def script(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Path, str]]:
+def script(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, str]:
     """A program that was run as a script, and the name it has when it is imported."""
     as_module = "-m" in request.param
     folder = tmp_path / "trips" if as_module else tmp_path
@@ -265,7 +264,7 @@ def script(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Pat
     name = "trips.agent" if as_module else "agent"
     said = _python(tmp_path, *request.param.split()[1:])
     assert said == f"{name}:cancel\n"
-    yield tmp_path, name
+    return tmp_path, name
 
 
 def _python(where: Path, *arguments: str) -> str:

@@ -6,6 +6,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.exits import Refused
@@ -37,20 +38,23 @@ class Going:
     undone: list[Effect]
     standing: list[Effect]
     files: Restored | None
+    folder: str | None = None
+    """Where the files are."""
 
 
 @contextmanager
 def files_of(
-    client: SyncClient, session: SessionInfo, target: CheckpointInfo, scope: str
+    client: SyncClient, session: SessionInfo, target: CheckpointInfo, scope: str, given: Path | None
 ) -> Iterator[SessionFiles | None]:
     """The files of a session, if its head or where it goes back to has any."""
-    from holdfast.cli.trees import folder_of, snapshot_of
+    from holdfast.cli.trees import snapshot_of
+    from holdfast.cli.whereabouts import elsewhere, folder_for
 
     at_head = snapshot_of(client, session.head) or snapshot_of(client, target)
     if at_head is None:
         yield None
         return
-    folder = folder_of(at_head)
+    folder = folder_for(client, session, at_head, given)
     if folder is not None:
         from holdfast.workspace import Workspace
 
@@ -60,8 +64,8 @@ def files_of(
         yield SessionFiles(None, at_head.as_value())
     else:
         raise Refused(
-            f"session {session.session_id!r} has files, and they are of another directory "
-            f"({at_head.workspace}): go there, or leave the files alone with --scope state"
+            f"{elsewhere(session, at_head)}: name it with --workspace DIR, or leave the files "
+            "alone with --scope state"
         )
 
 
@@ -99,7 +103,8 @@ def look(
     if workspace is not None and tree is not None:
         planned = workspace.restore(tree, dry_run=True)
     changes = client.diff(session.head.checkpoint_id, target.checkpoint_id).part("$")
-    return Going(session, target, len(changes), undone, lasting, planned)
+    folder = None if planned is None or workspace is None else workspace.path
+    return Going(session, target, len(changes), undone, lasting, planned, folder)
 
 
 def _check_given(functions: Functions, undone: list[Effect]) -> None:
@@ -136,7 +141,8 @@ def preview(going: Going, terminal: Terminal) -> None:
     terminal.line(f"  state  {many(going.changes, 'change')}")
     if going.files is not None:
         written, removed = going.files.written, going.files.removed
-        terminal.line(f"  files  {len(written)} written, {len(removed)} removed")
+        where = clean(going.folder or "")
+        terminal.line(f"  files  {len(written)} written, {len(removed)} removed in {where}")
         shown = [*(f"write {each}" for each in written), *(f"remove {each}" for each in removed)]
         for line in shown[:_LISTED]:
             terminal.line(f"    {clean(line)}")
@@ -166,6 +172,7 @@ def as_json(going: Going, done: RolledBack | None) -> dict[str, Any]:
         "files": None
         if files is None
         else {"written": list(files.written), "removed": list(files.removed)},
+        "workspace": going.folder,
         "undone": [call.id for call in (going.undone if done is None else done.compensated)],
         "remaining": [call.id for call in (going.standing if done is None else done.remaining)],
         "problems": {} if done is None else dict(done.problems),

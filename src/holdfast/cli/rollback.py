@@ -11,7 +11,9 @@ from holdfast.cli.going_back import as_json, files_of, look, preview
 from holdfast.cli.naming import Names
 from holdfast.cli.opening import open_client
 from holdfast.cli.parsing import Parser, add_checkpoint, add_session, count
+from holdfast.cli.recoveries import last_recovery, undo_recovery
 from holdfast.cli.terminal import Terminal
+from holdfast.cli.whereabouts import add_workspace
 from holdfast.cli.words import clean
 from holdfast.cli.working import SessionFiles, check_is_ours, opened
 from holdfast.errors import CheckpointIntegrityError
@@ -26,13 +28,15 @@ def rollback(parser: Parser) -> None:
     """Set up the command."""
     parser.explain(
         "Adds a checkpoint that goes on from the one you name; nothing is removed, and `holdfast "
-        "undo` leads\nback. Files are put back too, if the session has any and you are in its "
-        "directory.\n\nCalls since then that can be undone are, but only by their own functions: "
-        "name the module that has\nthem with --import, or roll back in the program itself "
-        "(run.rollback). Calls that cannot be undone\nstay done; that has to be accepted.",
+        "undo` leads\nback. Files are put back too, if the session has any: in the directory "
+        "where it worked on this\nmachine, wherever you are, or in the one you name with "
+        "--workspace.\n\nCalls since then that can be undone are, but only by their own "
+        "functions: name the module that\ndefines them with --import, or roll back in the program "
+        "itself (run.rollback). Calls that cannot be\nundone stay done; that has to be accepted.",
         "holdfast rollback @-",
         "holdfast rollback tests-pass --session fix-42",
         "holdfast rollback 3f9a --scope state --yes",
+        "holdfast rollback @- --workspace ~/site",
     )
     add_checkpoint(parser)
     add_session(parser)
@@ -45,6 +49,7 @@ def rollback(parser: Parser) -> None:
 
 
 def _add_working(parser: Parser) -> None:
+    add_workspace(parser)
     parser.add_argument(
         "--import",
         dest="modules",
@@ -83,7 +88,7 @@ def _go(
     check_is_ours(session, target)
     tools = _import(options.modules)
     try:
-        with files_of(client, session, target, options.scope) as files:
+        with files_of(client, session, target, options.scope, options.workspace) as files:
             return _with_files(client, session, target, files, options, terminal, is_undo, tools)
     except CheckpointIntegrityError as error:
         head = session.head.checkpoint_id
@@ -184,11 +189,16 @@ def undo(parser: Parser) -> None:
     """Set up the command."""
     parser.explain(
         "The session goes on from where the rollback was begun. Calls that were undone stay "
-        "undone.\nAn undo can be undone too.",
+        "undone.\nAn undo can be undone too. Where files were put back after a crash since, that "
+        "is undone instead:\nthey are then as they were found.",
         "holdfast undo",
         "holdfast undo fix-42 --yes",
+        "holdfast undo --session fix-42",
     )
     add_session(parser, positional=True)
+    parser.add_argument(
+        "--session", dest="named", metavar="SESSION", help="the same, as other commands take it"
+    )
     _add_working(parser)
     parser.set_defaults(run=_undo)
 
@@ -198,9 +208,13 @@ def _undo(options: Namespace, terminal: Terminal) -> int:
 
     with open_client(options) as client:
         names = Names(client)
-        session = names.session(options.session)
+        if options.named is not None and options.session not in (None, options.named):
+            raise UsageError("name the session once: behind the command, or with --session")
+        session = names.session(options.session or options.named)
         chain = [session.head, *client.ancestors(session.head.checkpoint_id)]
         back = next((info for info in chain if ROLLED_BACK_FROM in info.metadata), None)
+        if (recovery := last_recovery(client, chain, back)) is not None:
+            return undo_recovery(client, session, recovery, options, terminal)
         if back is None:
             raise Refused(f"session {session.session_id!r} has no rollback to undo")
         target = names.checkpoint(str(back.metadata[ROLLED_BACK_FROM]))

@@ -121,6 +121,7 @@ _WENT_BACK = _record(
     dry_run=TRUTH,
     changes=WHOLE,
     files=_maybe(_record(written=_list(TEXT), removed=_list(TEXT))),
+    workspace=_maybe(TEXT),
     undone=_list(TEXT),
     remaining=_list(TEXT),
     problems=_map(TEXT),

@@ -86,9 +86,10 @@ def opened(
         tools=tools,
         metadata={},
     )
-    run = Run(
-        client, replace(options, on_unknown="raw"), None if files is None else Files(lambda: files)
-    )
+    its = None
+    if files is not None:
+        its = Files(lambda: files, settles=False, is_there=files.workspace is not None)
+    run = Run(client, replace(options, on_unknown="raw"), its)
     try:
         run._open()
         if files is not None:

@@ -179,19 +179,23 @@ def _make(core: Core, tool: Tool, effect: Effect, fresh: bool) -> Plan[Any]:
         tool = replace(tool, args=effect.args, kwargs=effect.kwargs)
     reach("run:before_journal")
     core.under_way[effect.id] = ""
+    is_recorded = True
     try:
         yield from _note(core, effect, STARTED if fresh else f"{STARTED}/{new_id()}")
         yield from _check_held(core, effect)
         reach("run:before_tool")
+        is_recorded = False
         kwargs = with_key(tool.function, tool.kwargs, effect)
         try:
             output = yield from plan.call(core.wrap(tool.function), *tool.args, **kwargs)
         except Exception as error:
             reach("run:after_tool")
             yield from _failed(core, effect, error)
+            is_recorded = True
             raise
         reach("run:after_tool")
         yield from _done(core, effect, output)
+        is_recorded = True
     except GeneratorExit:  # interrupted or cancelled: whether it took place is not known
         with core.lock:
             begun = core.journal.find(effect.id)
@@ -200,6 +204,8 @@ def _make(core: Core, tool: Tool, effect: Effect, fresh: bool) -> Plan[Any]:
         raise
     finally:
         core.under_way.pop(effect.id, None)
+        if not is_recorded and core.files is not None:
+            core.files.fall_behind()
     yield from core.keep_lease()
     return output
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from holdfast.core.codec import OnUnknown
 from holdfast.errors import (
@@ -15,6 +15,7 @@ from holdfast.errors import (
     SchemaMigrationError,
     UnknownEffectError,
 )
+from holdfast.ids import new_id
 from holdfast.model import (
     Checkpoint,
     CheckpointInfo,
@@ -30,7 +31,7 @@ from holdfast.session.effects import LASTING, Block, Effect
 from holdfast.session.files import Files
 from holdfast.session.functions import Functions
 from holdfast.session.gate import Gate
-from holdfast.session.journal import TAKEN, Journal, divergence
+from holdfast.session.journal import LEASE, RETRY, STARTED, TAKEN, Journal, divergence, key_of
 from holdfast.session.lease import Lease
 from holdfast.session.log import Entry, Log, passed, turned
 from holdfast.session.tasks import Plan as TaskPlan
@@ -42,6 +43,9 @@ from holdfast.verbs import notes, plan, save
 from holdfast.verbs.engine import Engine
 from holdfast.verbs.plan import Plan
 from holdfast.verbs.read import restore
+
+if TYPE_CHECKING:
+    from holdfast.session.recovery import Recovered
 
 NEXT = "next"
 """The note that a head has once: which checkpoint followed it."""
@@ -114,8 +118,11 @@ class Core:
         self.wrap: Callable[[Callable[..., Any]], Callable[..., Any]] = lambda tool: tool
         """How the user's own functions are called."""
         self._opened_at: CheckpointInfo | None = None
-        self._files_at: dict[str, Any] | None = None
-        """The files that were put back."""
+        self.files_at: dict[str, Any] | None = None
+        """The files as they were recorded last, or as they were found when the run was opened."""
+        self.recovered: Recovered | None = None
+        self.is_fork_root = False
+        """Whether the session was forked and nothing followed yet."""
         self._next_key = NEXT
         self._unsure: tuple[CheckpointInfo, list[Entry]] | None = None
         """A checkpoint whose writing was cut off: it may be there or not."""
@@ -201,7 +208,8 @@ class Core:
         self.begin_journal(calls)
         every = [*self.log.effects, *calls]
         self.inherited = sum(not effect.abandoned for effect in every)
-        yield from self._put_files_back(kept.workspace)
+        ended = [call.workspace for call in calls if call.workspace is not None]
+        self.files_at = ended[-1] if ended else kept.workspace
 
     def take(self, kept: Checkpoint) -> None:
         """Stand where a checkpoint stands, brought to the version of this program."""
@@ -233,6 +241,7 @@ class Core:
         for parent in (yield from plan.query(Query(ids=[head.parent_id]))):
             if (parent.agent_id, parent.session_id) == self.session:
                 return
+            self.is_fork_root = True
             self.log.extend(
                 {"left": call.id}
                 for call in self.log.effects
@@ -255,14 +264,24 @@ class Core:
         calls, _ = journals.read([(note.key, value) for note, value in noted])
         return [*Log(kept.effects).effects, *calls]
 
-    def _put_files_back(self, at_head: Any) -> Plan[None]:
-        """The files as they were after the last call that is recorded, or at the head."""
-        if self.files is None:
-            return
-        ended = [call.workspace for call in self.journal.calls if call.workspace is not None]
-        self._files_at = ended[-1] if ended else at_head
-        if self._files_at is not None:
-            yield from self.files.put_back(self._files_at)
+    def recapture(self, name: str, workspace: Any, tags: Mapping[str, Any]) -> Plan[None]:
+        """Keep the files as a checkpoint of their own, at which the program is where it was.
+
+        The journal goes over to it as it is, but for the files: those are these now.
+        """
+        calls = [replace(call, workspace=None) for call in self.journal.calls]
+        beside: dict[str, Any] = {}
+        for call in calls:
+            value = {**call.as_dict(), LEASE: self.held().number}
+            beside[key_of(call.index, STARTED)] = value
+            if call.id in self.journal.retried:
+                beside[key_of(call.index, f"{RETRY}/{new_id()}")] = value
+        info = self._next_info(name, None, None, tags)
+        info = yield from self._write(info, [], workspace, beside)
+        for call in calls:
+            self.journal.put(call)
+        self.head, self._next_key, self._unsure = info, NEXT, None
+        self._opened_at, self.files_at = info, workspace
 
     def finish(self, error: BaseException | None) -> Plan[None]:
         """Save where the run stands at its end, if it can be gone on with from there."""
@@ -278,12 +297,19 @@ class Core:
         """Let go of the session."""
         if self.lease is not None:
             lease, self.lease = self.lease, None
-            yield from leases.release(self.engine, lease)
+            yield from leases.release(self.engine, lease, self._left(lease))
 
     def let_go(self) -> Plan[None]:
         """Let others open the session; what is tried in this run after that fails."""
         if self.lease is not None:
-            yield from leases.release(self.engine, self.lease)
+            yield from leases.release(self.engine, self.lease, self._left(self.lease))
+
+    def _left(self, lease: Lease) -> str:
+        """How the files are left: as they were found, where this run did nothing to them."""
+        if self.files is not None and self.files.agree is not None:
+            return leases.CLEAN if self.files.agree else leases.BEHIND
+        was_clean = leases.was_clean(lease, self.journal.unknown())
+        return leases.CLEAN if was_clean else leases.BEHIND
 
     def _only_looked(self) -> Plan[bool]:
         """Whether calls wait to be made again, and the program came only to look or to decide.
@@ -302,11 +328,11 @@ class Core:
         return first.root == second.root and not (yield from self._has_other_files())
 
     def _has_other_files(self) -> Plan[bool]:
-        """Whether somebody changed files since they were put back."""
-        if self.files is None or self._files_at is None:
+        """Whether somebody changed files since the run was opened."""
+        if self.files is None or self.files_at is None:
             return False
         now = yield from self.files.capture()
-        return now.get("tree_id") != self._files_at.get("tree_id")
+        return bool((yield from self.files.changed(self.files_at, now)))
 
     def is_failure(self, error: BaseException) -> bool:
         """Whether an error ends an attempt, so that the next one begins anew.

@@ -16,6 +16,7 @@ from holdfast.session.effects import Effect
 from holdfast.session.files import Directory, Files
 from holdfast.session.functions import named
 from holdfast.session.log import Log
+from holdfast.session.recovery import Recovered
 from holdfast.session.tasks import TaskRecord, bar
 from holdfast.verbs.save import checked_context
 
@@ -119,6 +120,14 @@ class RunFace:
     def resumed(self) -> bool:
         """Whether the session was there before this run."""
         return self._core.resumed
+
+    @property
+    def recovered(self) -> Recovered | None:
+        """What was done to the files when the run was opened; None if nothing had to be.
+
+        After a crash they are put back to what was recorded last; its ``undo_tree`` leads back.
+        """
+        return self._core.recovered
 
     @property
     def workspace(self) -> Any:

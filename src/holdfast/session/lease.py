@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -23,6 +24,9 @@ from holdfast.verbs.engine import Engine
 from holdfast.verbs.plan import Plan
 
 DEFAULT_LEASE = 30.0
+CRASHED, BEHIND, CLEAN, RELEASED = "crashed", "behind", "clean", "released"
+"""How a lease ended: not given back; given back, with files that are not as recorded, or that are;
+or given back by a version that did not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,8 @@ class Lease:
     until: datetime
     is_taken_over: bool = False
     """Whether the process that held it before may still be alive."""
+    before: str | None = None
+    """How the lease before ended: one of CRASHED, BEHIND, CLEAN and RELEASED; None if none was."""
 
     def renewed(self) -> Lease:
         return replace(self, until=_end(self.seconds))
@@ -60,7 +66,7 @@ def acquire(
     if held is not None and taken:
         _check_free(session_id, held, takeover)
     number = 1 if held is None else held["number"] + 1
-    lease = Lease(scope, number, _this_process(), seconds, _end(seconds), taken)
+    lease = Lease(scope, number, _this_process(), seconds, _end(seconds), taken, _ending(held))
     written = notes.Written()
     written.add(engine, scope, f"lease/{number}", _value(lease))
     try:
@@ -83,6 +89,21 @@ def _held(engine: Engine, scope: str) -> Plan[dict[str, Any] | None]:
             # A renewal under way may be written after the lease was given back.
             last = {**last, **value, "released": last["released"] or mark == "released"}
     return last
+
+
+def was_clean(lease: Lease, unknown: Collection[Any]) -> bool:
+    """Whether the files were as recorded when the session was let go of before this lease.
+
+    Versions that did not say let go of it also where a call had been cut off.
+    """
+    return lease.before in (None, CLEAN) or (lease.before == RELEASED and not unknown)
+
+
+def _ending(held: dict[str, Any] | None) -> str | None:
+    if held is None:
+        return None
+    left = held.get("left")
+    return CRASHED if not held["released"] else left if left in (CLEAN, BEHIND) else RELEASED
 
 
 def _check_free(session_id: str, held: dict[str, Any], takeover: bool) -> None:
@@ -116,10 +137,11 @@ def is_held(engine: Engine, lease: Lease) -> Plan[bool]:
     return held is None or held["number"] == lease.number
 
 
-def release(engine: Engine, lease: Lease) -> Plan[None]:
-    """Give a lease back."""
+def release(engine: Engine, lease: Lease, left: str = CLEAN) -> Plan[None]:
+    """Give a lease back, and say how the files were left."""
     written = notes.Written()
-    written.add(engine, lease.scope, f"lease/{lease.number}/released", _value(lease))
+    value = {**_value(lease), "left": left}
+    written.add(engine, lease.scope, f"lease/{lease.number}/released", value)
     try:
         yield from written.write()
     except NoteExists:

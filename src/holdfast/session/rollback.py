@@ -19,6 +19,7 @@ from holdfast.errors import (
     RunError,
 )
 from holdfast.model import Checkpoint, CheckpointInfo, checked_name
+from holdfast.session import recovery
 from holdfast.session.core import ROLLBACK, ROLLED_BACK_FROM, SESSION, Core
 from holdfast.session.effects import Effect
 from holdfast.session.log import Entry, Log, turned
@@ -54,10 +55,18 @@ class RolledBack:
 
 
 def opened(core: Core) -> Plan[None]:
-    """Open a run, and finish a rollback that was cut off."""
+    """Open a run, see to its files, and finish a rollback that was cut off.
+
+    Where what is needed for that is missing, nothing is changed.
+    """
     yield from core.open()
-    if core.pending_rollback is not None:
-        yield from _carry_out(core, core.pending_rollback)
+    intent = core.pending_rollback
+    if intent is not None and "state" in intent["scope"]:
+        target = yield from restore(core.engine, intent["target"], True, core.options.on_unknown)
+        _functions(core, _standing(core, target))
+    yield from recovery.settle(core)
+    if intent is not None:
+        yield from _carry_out(core, intent)
 
 
 def rollback(
@@ -166,6 +175,8 @@ def _carry_out(
         reach("run:compensated")
         _turn(core, kept, [replace(each, abandoned=True) for each in later], undone, entered)
     files = kept.workspace if "files" in intent["scope"] else None
+    if core.files is not None and files is not None:
+        core.files.fall_behind()
     now = yield from core.checkpoint(
         intent["name"],
         parent_id=target.checkpoint_id if "state" in intent["scope"] else before,

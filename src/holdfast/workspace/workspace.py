@@ -14,6 +14,7 @@ from holdfast.errors import InvalidArgumentError, StoreClosedError, WorkspaceErr
 from holdfast.model import Checkpoint, checked_name
 from holdfast.stores.base import Store
 from holdfast.stores.urls import open_store
+from holdfast.workspace import places
 from holdfast.workspace.capture import Capturer, Progress
 from holdfast.workspace.clone import Cloner
 from holdfast.workspace.diff import TreeDiff, compare
@@ -67,6 +68,8 @@ class Workspace:
         self._owns_store = not isinstance(store, (Face, Store))
         self._store = _store_of(store)
         self._closed = False
+        self._sessions: set[bytes] = set()
+        """Those that are noted to work here."""
         self.recovered: Restored | None = None
         """What was done to complete a restore that an earlier process did not end, if one."""
         try:
@@ -84,11 +87,37 @@ class Workspace:
             )
             self._restorer = Restorer(self._root, self._home, self._shelf, self._capturer)
             with self._home.mutex, self._home.alone():
+                self._was_known = self._remember()
                 self.recovered = self._restorer.recover()
         except BaseException:
             if self._owns_store:
                 self._store.close()
             raise
+
+    def _remember(self) -> bool:
+        """Note where this workspace is; returns whether this machine knew it before."""
+        before = places.read(self._home.directory)
+        now = (before or places.Place(self._root)).called(self.name)
+        if now != before:
+            places.write(self._home.directory, now)
+        return before is not None or os.path.exists(self._home.index)
+
+    def works_for(self, agent_id: str, session_id: str) -> None:
+        """Note that a session works here, so that its files are found from anywhere."""
+        own = places.digest(agent_id, session_id)
+        if own in self._sessions:
+            return
+        self._sessions.add(own)
+        with self._home.mutex, self._alone():
+            before = places.read(self._home.directory) or places.Place(self._root)
+            now = before.called(self.name).with_session(agent_id, session_id)
+            if now != before:
+                places.write(self._home.directory, now)
+
+    def is_home_of(self, name: object) -> bool:
+        """Whether what is kept under that name was captured in this directory, on this machine."""
+        is_local = bool(self._store.files) or not self._store.blocks
+        return name == self.name and (is_local or self._was_known)
 
     @property
     def path(self) -> str:
