@@ -20,7 +20,13 @@ from tests.session.conftest import Open
 from tests.session.kit import AGENT, SESSION, PowerCut, Tools, cut_at, power_cut
 
 undone: list[Any] = []
-HOSTILE = ("os:system", "posix:system", "subprocess:call", "builtins:exec", "builtins:eval")
+HOSTILE: tuple[str, ...] = (
+    "os:system",
+    "posix:system",
+    "subprocess:call",
+    "builtins:exec",
+    "builtins:eval",
+)
 HOSTILE += (f"{__name__}:not_given", f"{__name__}:Tools.cancel()", "sys:exit", "no such: thing", "")
 
 
@@ -161,12 +167,13 @@ def test_tools_of_a_run_are_given_also_before_it_is_opened(session: Open, tools:
 
 
 def test_what_is_no_function_is_no_tool(session: Open) -> None:
-    for wrong in ([7], {"x": 7}, {7: cancel}):
+    for tools in ([7], {"x": 7}, {7: cancel}):
         with pytest.raises(InvalidArgumentError, match="tools are functions"):
-            session(tools=wrong)
-    for wrong in (7, partial(cancel, 1), lambda output: None):
+            session(tools=tools)
+    wrong: list[Any] = [7, partial(cancel, 1), lambda output: None]
+    for each in wrong:
         with pytest.raises(InvalidArgumentError):
-            register_tool(wrong)  # type: ignore[type-var]
+            register_tool(each)
 
 
 def test_methods_of_two_objects_are_not_taken_for_each_other() -> None:
@@ -177,7 +184,7 @@ def test_methods_of_two_objects_are_not_taken_for_each_other() -> None:
     assert Functions(named([one.cancel])).find(effect(path_of(two.cancel))) == one.cancel
 
     register_tool(one.cancel)
-    assert register_tool(one.cancel)
+    register_tool(one.cancel)
     with pytest.raises(InvalidArgumentError, match="of another object"):
         register_tool(two.cancel)
 

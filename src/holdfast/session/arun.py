@@ -121,6 +121,7 @@ class AsyncRun(RunFace):
     @property
     def tasks(self) -> AsyncTasks:
         """The plan of the run."""
+        self._core.check_opened()
         return AsyncTasks(self, None)
 
     async def checkpoint(self, name: str | None = None, **tags: Any) -> str:
@@ -186,7 +187,7 @@ class AsyncRun(RunFace):
 
     def unknown_effects(self) -> list[AsyncUnknownEffect]:
         """Calls that were begun and of whose end nothing is known, to be decided."""
-        return [AsyncUnknownEffect(self, effect) for effect in self._core.journal.unknown()]
+        return [AsyncUnknownEffect(self, effect) for effect in self._opened.journal.unknown()]
 
     async def rollback(
         self,

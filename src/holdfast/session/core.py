@@ -142,11 +142,20 @@ class Core:
     def at(self) -> CheckpointInfo:
         """The head of an open run."""
         if self.head is None:
-            raise RunError("this run was not opened: use `with client.session(...) as run:`")
+            raise RunError(
+                "this run was not opened: use `with client.session(...) as run:` (async with, for "
+                "an async client)"
+            )
         return self.head
+
+    def check_opened(self) -> None:
+        """An error if the run was never opened: it has no state, no tasks and no calls yet."""
+        _ = self.at
 
     def held(self) -> Lease:
         """The lease of an open run."""
+        if self.lease is None:
+            self.check_opened()
         if self.lease is None:
             raise RunError("this run is over: open the session again")
         return self.lease
@@ -297,12 +306,17 @@ class Core:
         """Let go of the session."""
         if self.lease is not None:
             lease, self.lease = self.lease, None
-            yield from leases.release(self.engine, lease, self._left(lease))
+            yield from leases.release(self.engine, lease, self._left(lease), self._waits())
 
     def let_go(self) -> Plan[None]:
         """Let others open the session; what is tried in this run after that fails."""
         if self.lease is not None:
-            yield from leases.release(self.engine, self.lease, self._left(self.lease))
+            left = self._left(self.lease)
+            yield from leases.release(self.engine, self.lease, left, self._waits())
+
+    def _waits(self) -> int:
+        """How many calls wait for somebody to say how they ended."""
+        return sum(call.is_unknown for call in self.journal.unknown())
 
     def _left(self, lease: Lease) -> str:
         """How the files are left: as they were found, where this run did nothing to them."""
@@ -494,7 +508,8 @@ class Core:
         raise UnknownEffectError(
             f"{found} was begun at {found.started_at:%H:%M:%S} UTC and its end is not recorded"
             f"{why}: it may have taken place or not. Look, then decide for each of "
-            "run.unknown_effects(): .retry(), .mark_done(output) or .mark_failed(error)"
+            "run.unknown_effects(): .retry(), .mark_done(output) or .mark_failed(error); or on "
+            f"the command line: holdfast resolve {found.id[:8]} --done VALUE, --failed or --retry"
         )
 
     def may_leave(self, block: Block) -> bool:
@@ -523,20 +538,13 @@ class Core:
 
     def open_calls(self) -> list[Effect]:
         """Calls before the head that a resumed program makes again."""
-        return self.log.open_calls(self._is_open)
+        return self.log.open_calls(self.tasks.is_open)
 
     def new_index(self) -> int:
         """The number of the next call since the head."""
         with self.lock:
             index, self.next_index = self.next_index, self.next_index + 1
         return index
-
-    def _is_open(self, block: Block) -> bool:
-        task, attempt = block
-        if task is None:
-            return True
-        record = self.tasks.known(task)
-        return record is not None and (record.status, record.attempts) == ("in_progress", attempt)
 
     def begin_journal(self, calls: list[Effect]) -> None:
         """A program begins: these calls since the head, and open ones before, wait for it."""

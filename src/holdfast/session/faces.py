@@ -90,18 +90,24 @@ class RunFace:
         self._is_open = False
 
     @property
+    def _opened(self) -> Core:
+        """Where the run stands, or stood at its end; an error before it was opened."""
+        self._core.check_opened()
+        return self._core
+
+    @property
     def state(self) -> Any:
         """The program's own state, kept with every checkpoint; a dict unless you set another."""
-        return self._core.state
+        return self._opened.state
 
     @state.setter
     def state(self, value: Any) -> None:
-        self._core.state = value
+        self._opened.state = value
 
     @property
     def context(self) -> dict[str, Any]:
         """The developer's own dict, kept apart from the state."""
-        return self._core.context
+        return self._opened.context
 
     @property
     def agent_id(self) -> str:
@@ -119,7 +125,7 @@ class RunFace:
     @property
     def resumed(self) -> bool:
         """Whether the session was there before this run."""
-        return self._core.resumed
+        return self._opened.resumed
 
     @property
     def recovered(self) -> Recovered | None:
@@ -127,7 +133,7 @@ class RunFace:
 
         After a crash they are put back to what was recorded last; its ``undo_tree`` leads back.
         """
-        return self._core.recovered
+        return self._opened.recovered
 
     @property
     def workspace(self) -> Any:
@@ -137,13 +143,13 @@ class RunFace:
     @property
     def effects(self) -> list[Effect]:
         """All calls of this run so far, the oldest first."""
-        calls = [call.as_dict() for call in self._core.journal.calls]
-        return Log([*self._core.log.entries, *calls]).effects
+        core = self._opened
+        return Log([*core.log.entries, *(call.as_dict() for call in core.journal.calls)]).effects
 
     @property
     def progress(self) -> float:
         """How much of the plan is done, from 0 to 1."""
-        return self._core.tasks.progress
+        return self._opened.tasks.progress
 
     def __repr__(self) -> str:
         stands = "open" if self._is_open else "closed"

@@ -80,15 +80,47 @@ def acquire(
 
 def _held(engine: Engine, scope: str) -> Plan[dict[str, Any] | None]:
     """The last lease of a session and how it stands."""
-    last: dict[str, Any] | None = None
-    for note, value in (yield from notes.read(engine, [scope], on_unknown="raw")):
+    return (yield from _lasts(engine, [scope])).get(scope)
+
+
+def _lasts(engine: Engine, scopes: Collection[str]) -> Plan[dict[str, dict[str, Any]]]:
+    """The last lease of each of some sessions."""
+    found: dict[str, dict[str, Any]] = {}
+    for note, value in (yield from notes.read(engine, list(scopes), on_unknown="raw")):
+        last = found.get(note.scope)
         number, _, mark = note.key.removeprefix("lease/").partition("/")
         if last is None or int(number) > last["number"]:
-            last = {"number": int(number), "released": False, **value}
+            found[note.scope] = {"number": int(number), "released": False, **value}
         elif int(number) == last["number"]:
             # A renewal under way may be written after the lease was given back.
-            last = {**last, **value, "released": last["released"] or mark == "released"}
-    return last
+            is_over = last["released"] or mark == "released"
+            found[note.scope] = {**last, **value, "released": is_over}
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How the last lease of a session stands."""
+
+    is_held: bool
+    """Whether its process lives, as far as can be told."""
+    may_have_unknown: bool
+    owner: str
+
+
+def endings(
+    engine: Engine, sessions: Collection[tuple[str, str]]
+) -> Plan[dict[tuple[str, str], Ending]]:
+    """How the last leases of sessions stand; those that never had one are left out."""
+    scopes = {scope_of(*session): session for session in sessions}
+    found = (yield from _lasts(engine, list(scopes))) if scopes else {}
+    return {scopes[scope]: _stands(held) for scope, held in found.items()}
+
+
+def _stands(held: dict[str, Any]) -> Ending:
+    is_over = held["released"] or _is_dead(held["owner"]) or datetime.now(UTC) >= held["until"]
+    unknown = not held["released"] or bool(held.get("unknown", 0))
+    return Ending(not is_over, unknown, _shown(held["owner"]))
 
 
 def was_clean(lease: Lease, unknown: Collection[Any]) -> bool:
@@ -137,10 +169,10 @@ def is_held(engine: Engine, lease: Lease) -> Plan[bool]:
     return held is None or held["number"] == lease.number
 
 
-def release(engine: Engine, lease: Lease, left: str = CLEAN) -> Plan[None]:
-    """Give a lease back, and say how the files were left."""
+def release(engine: Engine, lease: Lease, left: str = CLEAN, unknown: int = 0) -> Plan[None]:
+    """Give a lease back, and say how the files were left, and how many calls are of unknown end."""
     written = notes.Written()
-    value = {**_value(lease), "left": left}
+    value = {**_value(lease), "left": left, "unknown": unknown}
     written.add(engine, lease.scope, f"lease/{lease.number}/released", value)
     try:
         yield from written.write()

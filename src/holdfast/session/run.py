@@ -126,6 +126,7 @@ class Run(RunFace):
     @property
     def tasks(self) -> Tasks:
         """The plan of the run."""
+        self._core.check_opened()
         return Tasks(self, None)
 
     def checkpoint(self, name: str | None = None, **tags: Any) -> str:
@@ -191,7 +192,7 @@ class Run(RunFace):
 
     def unknown_effects(self) -> list[UnknownEffect]:
         """Calls that were begun and of whose end nothing is known, to be decided."""
-        return [UnknownEffect(self, effect) for effect in self._core.journal.unknown()]
+        return [UnknownEffect(self, effect) for effect in self._opened.journal.unknown()]
 
     def rollback(
         self,
