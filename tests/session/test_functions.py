@@ -15,6 +15,7 @@ import pytest
 from holdfast import SyncClient, register_tool
 from holdfast.errors import InvalidArgumentError, RunError
 from holdfast.session import calls, functions
+from holdfast.session.effects import Effect
 from holdfast.session.functions import Functions, defined_in, named, path_of
 from tests.session.conftest import Open
 from tests.session.kit import AGENT, SESSION, PowerCut, Tools, cut_at, power_cut
@@ -329,3 +330,13 @@ def test_a_tool_that_takes_a_key_gets_it_and_the_call_has_its_own(session: Open)
         assert tool("users", key="mine") == "users/mine"
         assert other("users", key="once") == other("users", key="once") == "users"
     assert len(made) == 5
+
+
+# What a record may say that it raised
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), "text", 7])
+def test_a_record_cannot_end_the_program_with_what_it_calls_an_error(error: Any) -> None:
+    recorded = Effect(id="e", index=0, tool="send", kind="local", status="failed", error=error)
+    with pytest.raises(RunError, match="with what is no error"):
+        calls.outcome(recorded)

@@ -337,6 +337,8 @@ def outcome(effect: Effect) -> Any:
     """What a call gave that was made before."""
     if effect.status == "denied":
         raise ApprovalDenied(effect.tool, effect.reason)
-    if effect.error is not None:
-        raise effect.error
-    return effect.output
+    if effect.error is None:
+        return effect.output
+    if not isinstance(effect.error, Exception):  # a record must not end the program, say
+        raise RunError(f"{effect} is recorded as failed, with what is no error: {effect.error!r}")
+    raise effect.error
