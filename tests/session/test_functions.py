@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 
 from holdfast import SyncClient, register_tool
-from holdfast.errors import InvalidArgumentError, RunError
+from holdfast.errors import CheckpointIntegrityError, InvalidArgumentError, RunError
 from holdfast.session import calls, functions
 from holdfast.session.effects import Effect
 from holdfast.session.functions import Functions, defined_in, named, path_of
+from holdfast.verbs import notes
 from tests.session.conftest import Open
 from tests.session.kit import AGENT, SESSION, PowerCut, Tools, cut_at, power_cut
 
@@ -141,6 +142,34 @@ def test_a_pending_rollback_without_its_function_changes_no_files(
     assert (repo / "main.py").read_text() == "edited since"
     with session(workspace=repo, tools=[not_given]):
         assert (repo / "main.py").read_text() == "print('one')"
+
+
+@pytest.mark.parametrize(
+    "intent",
+    [
+        *(7, [], {}, {"target": 7, "scope": ["state"], "name": "x"}),
+        {"target": "own", "scope": "state", "name": "x"},
+        {"target": "own", "scope": ["everything"], "name": "x"},
+        {"target": "own", "scope": [["state"]], "name": "x"},
+        {"target": "other", "scope": ["state"], "name": "x"},
+    ],
+)
+def test_a_note_of_a_rollback_that_is_none_is_told_and_changes_nothing(intent: Any) -> None:
+    with SyncClient.memory() as client:
+        with client.session(AGENT, session_id="other") as run:
+            other = run.head
+        with client.session(AGENT, session_id=SESSION) as run:
+            own = run.head
+        head = run.head
+        if isinstance(intent, dict) and isinstance(intent.get("target"), str):
+            intent = {**intent, "target": {"own": own, "other": other}[intent["target"]]}
+        written = notes.Written()
+        written.add(client._engine, head, "rollback", intent)
+        client._run(written.write())
+        with pytest.raises(CheckpointIntegrityError, match="its note of a rollback"):
+            with client.session(AGENT, session_id=SESSION):
+                pass
+        assert client.timeline(AGENT, SESSION)[0].checkpoint_id == head
 
 
 # What the program gave

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from holdfast import StillWaiting, UnknownEffectError
+from holdfast import StillWaiting, SyncClient, UnknownEffectError
 from tests.cli.kit import Holdfast
 from tests.clients import url_of
 from tests.session.conftest import Open
-from tests.session.kit import AGENT, PowerCut, Tools, killed, power_cut
+from tests.session.kit import AGENT, SESSION, PowerCut, Tools, killed, power_cut
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -273,6 +273,41 @@ def test_a_fork_of_an_older_checkpoint_has_its_files(
     edit(repo)
     with client.session(AGENT, session_id="other", workspace=repo) as run:
         assert (contents(repo), run.recovered) == (EDITED, None)
+
+
+def test_a_session_that_was_brought_here_has_its_files_put_here(
+    session: Open, client: Any, repo: Path, tmp_path: Path
+) -> None:
+    with session(workspace=repo):
+        pass
+    client.export(tmp_path / "moved.bundle")
+    edit(repo)
+    with SyncClient.sqlite(tmp_path / "elsewhere.db") as there:
+        there.import_(tmp_path / "moved.bundle")
+        with there.session(AGENT, session_id=SESSION, workspace=repo) as run:
+            assert run.recovered is not None
+            assert run.recovered.reason == "elsewhere"
+            assert contents(repo) == {"main.py": "print('one')"}
+        edit(repo)
+        with there.session(AGENT, session_id=SESSION, workspace=repo) as run:
+            assert (run.recovered, contents(repo)) == (None, EDITED)
+
+
+def test_a_new_machine_on_the_same_server_has_the_files_put_there(
+    repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = url_of("redis", tmp_path)
+    for machine, edits in (("one", True), ("one", True), ("two", False), ("two", True)):
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / machine))
+        with (
+            SyncClient.open(url) as client,
+            client.session(AGENT, session_id=SESSION, workspace=repo) as run,
+        ):
+            is_edited = contents(repo) == EDITED
+            assert (is_edited, run.recovered is None) == (edits and run.resumed, edits)
+            (repo / "main.py").write_text("print('one')")
+            (repo / "new.py").unlink(missing_ok=True)
+        edit(repo)
 
 
 # On the command line

@@ -103,22 +103,29 @@ class Files:
         self.agree = True if self._is_there else self.agree
         return done
 
-    def opened_for(self, agent_id: str, session_id: str) -> Plan[None]:
-        """Note on this machine that a session works here."""
+    def opened_for(self, agent_id: str, session_id: str) -> Plan[bool]:
+        """Note on this machine that a session works here; returns whether it did before."""
         workspace = self.workspace
-        if isinstance(workspace, Directory):
-            yield from plan.do(lambda: workspace.workspace.works_for(agent_id, session_id))
+        if not isinstance(workspace, Directory):
+            return True
+        return (yield from plan.do(lambda: workspace.workspace.works_for(agent_id, session_id)))
 
     def fall_behind(self) -> None:
         """They may not be as recorded: a tool was cut off, or they are yet to be put back."""
         self.agree = False if self._is_there else self.agree
 
-    def is_home_of(self, captured: dict[str, Any]) -> bool:
-        """Whether the files were captured in this very directory, on this machine."""
+    def is_home_of(self, captured: dict[str, Any], is_noted: bool, was_run: bool) -> bool:
+        """Whether the files were captured in this very directory, on this machine.
+
+        The session is noted to have worked here; or it was run, before that was noted.
+        """
         workspace = self.workspace
         if not isinstance(workspace, Directory):
             return True
-        return workspace.workspace.is_home_of(captured.get("workspace"))
+        shown = workspace.workspace
+        return captured.get("workspace") == shown.name and (
+            is_noted or (was_run and shown.was_known)
+        )
 
     def changed(self, before: dict[str, Any], after: dict[str, Any]) -> Plan[int]:
         """How many files are other ones; times alone do not count."""

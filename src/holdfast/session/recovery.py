@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
 
+from holdfast.errors import CheckpointIntegrityError
 from holdfast.ids import new_id
 from holdfast.session import lease as leases
 from holdfast.session.core import Core
@@ -73,11 +74,15 @@ def settle(core: Core) -> Plan[None]:
     files, lease = core.files, core.held()
     if files is None or not files.settles:
         return
-    yield from files.opened_for(*core.session)
+    is_noted = yield from files.opened_for(*core.session)
     if not core.resumed or core.files_at is None:
         return
+    if not isinstance(core.files_at, dict):
+        raise CheckpointIntegrityError(core.at.checkpoint_id, "its workspace is of another shape")
     unknown = core.journal.unknown()
-    if not files.is_home_of(core.files_at) or (lease.before is None and core.is_fork_root):
+    was_run = lease.before is not None
+    is_home = files.is_home_of(core.files_at, is_noted, was_run)
+    if not is_home or (core.is_fork_root and not was_run):
         yield from _put_back(core, "elsewhere", None)
     elif not leases.was_clean(lease, unknown):
         yield from _put_back(core, "crash", unknown[-1] if unknown else None)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from holdfast.errors import (
+    CheckpointIntegrityError,
     CheckpointNotFoundError,
     InvalidArgumentError,
     RollbackRefusedError,
@@ -61,12 +62,38 @@ def opened(core: Core) -> Plan[None]:
     """
     yield from core.open()
     intent = core.pending_rollback
-    if intent is not None and "state" in intent["scope"]:
-        target = yield from restore(core.engine, intent["target"], True, core.options.on_unknown)
-        _functions(core, _standing(core, target))
+    if intent is not None:
+        yield from _check_pending(core, intent)
     yield from recovery.settle(core)
     if intent is not None:
         yield from _carry_out(core, intent)
+
+
+def _check_pending(core: Core, intent: dict[str, Any]) -> Plan[None]:
+    """Refuse a note of a rollback that none of this session's can be, or that cannot be ended."""
+    here = core.at.checkpoint_id
+    checked_intent(here, intent)
+    target = yield from get_info(intent["target"])
+    if (target.agent_id, target.session_id) != core.session:
+        before = yield from ancestors(here)
+        if target.checkpoint_id not in {info.checkpoint_id for info in before}:
+            raise CheckpointIntegrityError(here, "its note of a rollback leads to another session")
+    if "state" in intent["scope"]:
+        kept = yield from restore(core.engine, target.checkpoint_id, True, core.options.on_unknown)
+        _functions(core, _standing(core, kept))
+
+
+def checked_intent(checkpoint_id: str, intent: Any) -> dict[str, Any]:
+    """What a note says of a rollback that was begun at a checkpoint."""
+    try:
+        scope, names = intent["scope"], (intent["target"], intent["name"])
+        fits = type(scope) is list and all(each in SCOPES for each in scope)
+        fits = fits and all(type(each) is str for each in names)
+    except (KeyError, TypeError):
+        fits = False
+    if not fits:
+        raise CheckpointIntegrityError(checkpoint_id, "its note of a rollback is of another shape")
+    return dict(intent)
 
 
 def rollback(
@@ -135,7 +162,8 @@ def undo(core: Core, accept_irreversible: bool) -> Plan[RolledBack]:
     noted = yield from notes.read(
         core.engine, [target.checkpoint_id], on_unknown=core.options.on_unknown
     )
-    (scope,) = [value["scope"] for note, value in noted if note.key == ROLLBACK]
+    begun = next((value for note, value in noted if note.key == ROLLBACK), None)
+    scope = checked_intent(target.checkpoint_id, begun)["scope"]
     return (yield from _begin(core, target, scope, "rollback undone", accept_irreversible))
 
 

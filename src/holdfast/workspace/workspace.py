@@ -87,37 +87,44 @@ class Workspace:
             )
             self._restorer = Restorer(self._root, self._home, self._shelf, self._capturer)
             with self._home.mutex, self._home.alone():
-                self._was_known = self._remember()
+                self._remember()
                 self.recovered = self._restorer.recover()
         except BaseException:
             if self._owns_store:
                 self._store.close()
             raise
 
-    def _remember(self) -> bool:
-        """Note where this workspace is; returns whether this machine knew it before."""
+    def _remember(self) -> None:
+        """Note where this workspace is."""
         before = places.read(self._home.directory)
         now = (before or places.Place(self._root)).called(self.name)
+        self._is_older = before is None and os.path.exists(self._home.index)
         if now != before:
             places.write(self._home.directory, now)
-        return before is not None or os.path.exists(self._home.index)
 
-    def works_for(self, agent_id: str, session_id: str) -> None:
-        """Note that a session works here, so that its files are found from anywhere."""
+    def works_for(self, agent_id: str, session_id: str) -> bool:
+        """Note that a session works here, so that its files are found from anywhere.
+
+        Returns whether that was known on this machine before.
+        """
         own = places.digest(agent_id, session_id)
         if own in self._sessions:
-            return
+            return True
         self._sessions.add(own)
         with self._home.mutex, self._alone():
             before = places.read(self._home.directory) or places.Place(self._root)
             now = before.called(self.name).with_session(agent_id, session_id)
             if now != before:
                 places.write(self._home.directory, now)
+        return own in before.sessions
 
-    def is_home_of(self, name: object) -> bool:
-        """Whether what is kept under that name was captured in this directory, on this machine."""
-        is_local = bool(self._store.files) or not self._store.blocks
-        return name == self.name and (is_local or self._was_known)
+    @property
+    def was_known(self) -> bool:
+        """Whether it may have been worked in before this machine noted by whom.
+
+        What a store on this disk has is of this machine, unless it was brought there.
+        """
+        return bool(self._store.files) or not self._store.blocks or self._is_older
 
     @property
     def path(self) -> str:
