@@ -43,7 +43,7 @@ if TYPE_CHECKING:
         WorkspaceError,
     )
     from holdfast.model import Checkpoint, CheckpointBuilder, CheckpointInfo, Framework
-    from holdfast.session import AsyncRun, Decision, Effect, Run
+    from holdfast.session import AsyncRun, Decision, Effect, Run, register_tool
     from holdfast.state import Checkpointable, CheckpointManager, checkpoint, register_migration
     from holdfast.verbs.events import Event
     from holdfast.verbs.handoff import Offer
@@ -86,7 +86,7 @@ _homes = {
         "WorkspaceError",
     ),
     "model": ("Checkpoint", "CheckpointBuilder", "CheckpointInfo", "Framework"),
-    "session": ("AsyncRun", "Decision", "Effect", "Run"),
+    "session": ("AsyncRun", "Decision", "Effect", "Run", "register_tool"),
     "state": ("CheckpointManager", "Checkpointable", "checkpoint", "register_migration"),
     "verbs.events": ("Event",),
     "verbs.handoff": ("Offer",),
@@ -147,6 +147,7 @@ __all__ = [
     "__version__",
     "checkpoint",
     "register_migration",
+    "register_tool",
     "register_type",
 ]
 

@@ -8,6 +8,7 @@ from typing import Any, Self
 import pytest
 
 from holdfast import SyncClient
+from holdfast.session import lease
 from holdfast.session.arun import AsyncRun, AsyncTask, AsyncTasks, AsyncUnknownEffect
 from holdfast.testing import crash_points
 from tests.clients import Awaited
@@ -132,6 +133,20 @@ class Tools:
 def power_cut() -> Iterator[None]:
     """The block is cut off, here or further in."""
     with pytest.raises(PowerCut):
+        yield
+
+
+@contextmanager
+def killed() -> Iterator[None]:
+    """The block is cut off as by a kill: nobody lets go of its session, and its process is gone."""
+
+    def not_released(*args: Any, **kwargs: Any) -> Any:
+        yield from ()
+
+    gone = lease._this_process().rpartition(":")[0] + ":0"
+    with pytest.MonkeyPatch.context() as patched, power_cut():
+        patched.setattr(lease, "_this_process", lambda: gone)
+        patched.setattr(lease, "release", not_released)
         yield
 
 

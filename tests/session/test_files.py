@@ -9,7 +9,7 @@ import pytest
 from holdfast import Client, DivergenceError, InvalidArgumentError
 from holdfast.workspace import Workspace
 from tests.session.conftest import Open
-from tests.session.kit import AGENT, SESSION, PowerCut, Tools, cut_at, power_cut
+from tests.session.kit import AGENT, SESSION, PowerCut, Tools, cut_at, killed, power_cut
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -57,7 +57,7 @@ def test_what_an_interrupted_call_half_wrote_is_undone(session: Open, repo: Path
 def test_files_are_those_of_the_head_where_no_call_was_recorded_since(
     session: Open, repo: Path
 ) -> None:
-    with power_cut(), session(workspace=repo) as run:
+    with killed(), session(workspace=repo) as run:
         run.checkpoint("good")
         (repo / "main.py").unlink()
         raise PowerCut

@@ -199,8 +199,21 @@ def test_what_an_adopted_fork_did_is_undone_by_a_rollback_past_it(
         (fork,) = run.fork()
         fork.call(tools.book, 1, effect="reversible", compensate=tools.cancel)
         run.adopt(fork)
-        with pytest.raises(RunError, match="has not loaded"):  # it was the fork's
-            run.rollback(to="before")
+        done = run.rollback(to="before")  # what the fork was given, its program gave
+        assert [str(each) for each in done.compensated] == ["book(1)"]
+    assert tools.names() == ["book", "cancel"]
+
+
+def test_what_an_adopted_fork_did_is_undone_after_a_restart_by_what_is_given(
+    session: Open, tools: Tools
+) -> None:
+    with session() as run:
+        run.checkpoint("before")
+        (fork,) = run.fork()
+        fork.call(tools.book, 1, effect="reversible", compensate=tools.cancel)
+        run.adopt(fork)
+    with session() as run, pytest.raises(RunError, match="has not given"):
+        run.rollback(to="before")
     with session(tools=[tools.cancel]) as run:
         done = run.rollback(to="before")
         assert [str(each) for each in done.compensated] == ["book(1)"]

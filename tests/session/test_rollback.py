@@ -2,7 +2,6 @@
 
 # ruff: noqa: SIM117  (a run is a block, and some raise as it ends)
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,12 @@ def unbook_failing(output: Any, *args: Any) -> None:
 @pytest.fixture(autouse=True)
 def _fresh() -> None:
     undone.clear()
+
+
+@pytest.fixture
+def session(session: Open) -> Open:
+    """The session of the test, whose program gives what undoes its effects."""
+    return lambda **options: session(**{"tools": [unbook, unbook_failing], **options})
 
 
 def book(run: Any, tools: Tools, *args: Any, compensate: Any = unbook) -> Any:
@@ -457,10 +462,10 @@ def test_a_rollback_over_a_compensation_that_is_not_loaded_does_nothing(
         book(run, tools, 2, compensate=tools.cancel)  # of an object: it cannot be found again
     with session() as run:
         head = run.head
-        with pytest.raises(RunError, match=r"Tools.cancel\(\), which this program has not"):
+        with pytest.raises(RunError, match=r"Tools.cancel\(\), which this program has not given"):
             run.rollback(to="start")
         assert (run.head, undone) == (head, [])
-    with session(tools=[tools.cancel]) as run:
+    with session(tools=[unbook, tools.cancel]) as run:
         run.rollback(to="start")
     assert tools.names() == ["book", "book", "cancel"]
 
@@ -473,20 +478,6 @@ def test_compensations_of_several_objects_are_told_apart(session: Open, tools: T
         run.rollback(to="start")
     assert tools.names() == ["book", "book", "cancel"]
     assert other.names() == ["cancel"]
-
-
-def test_a_compensation_in_the_main_program_is_found(
-    session: Open, tools: Tools, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    main = sys.modules["__main__"]
-    monkeypatch.setattr(unbook, "__module__", "__main__")
-    monkeypatch.setattr(main, "unbook", unbook, raising=False)
-    with session() as run:
-        book(run, tools, 1)
-    with session() as run:
-        assert run.effects[0].compensate == "__main__:unbook"
-        run.rollback(to="start")
-    assert len(undone) == 1
 
 
 async def test_async_compensations_are_awaited(tools: Tools, tmp_path: Path) -> None:

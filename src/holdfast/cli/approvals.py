@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
-from holdfast.cli.exits import OK, Ambiguous, NotFound, Refused
+from holdfast.cli.exits import OK, Ambiguous, NotFound, Refused, UsageError
 from holdfast.cli.opening import open_client
 from holdfast.cli.parsing import Parser, close_to
 from holdfast.cli.terminal import Terminal
 from holdfast.cli.words import age, clean
-from holdfast.core.text import to_json
+from holdfast.core.text import from_json, to_json
+from holdfast.errors import HoldfastError
 
 if TYPE_CHECKING:
     from holdfast.client import SyncClient
@@ -30,7 +32,7 @@ def _pending(options: Namespace, terminal: Terminal) -> int:
     with open_client(options) as client:
         found = client.pending(options.agent)
     if terminal.json:
-        terminal.emit({"pending": [_json(each) for each in found]})
+        terminal.emit({"pending": [question_json(each) for each in found]})
         return OK
     for each in found:
         until = "" if each.expires_at is None else f", until {each.expires_at:%H:%M:%S} UTC"
@@ -50,11 +52,21 @@ def approve(parser: Parser) -> None:
     """Set up the command."""
     parser.explain(
         "The decision is bound to the exact call, and is kept: the program that asked may be "
-        "restarted.",
+        "restarted.\nWith --args it is made with other arguments: a list replaces those given by "
+        "place, an object those\ngiven by name. They are written as `holdfast pending --json` "
+        "shows them.",
         "holdfast approve 3f9a12bc",
         'holdfast approve 3f9a12bc -m "checked the amount"',
+        "holdfast approve 3f9a12bc --args '[\"anna\", 20]'",
     )
     _add_question(parser)
+    parser.add_argument(
+        "--args",
+        action="append",
+        default=[],
+        metavar="JSON",
+        help="make it with these arguments: a list, or an object; both may be given",
+    )
     parser.set_defaults(run=_approve)
 
 
@@ -75,7 +87,8 @@ def _add_question(parser: Parser) -> None:
 
 def _approve(options: Namespace, terminal: Terminal) -> int:
     with open_client(options) as client:
-        asked = client.approve(_question(client, options.call).effect_id, options.reason)
+        question = _question(client, options.call)
+        asked = client.approve(question.effect_id, options.reason, **edited(options.args))
     return _decided(asked, True, options, terminal)
 
 
@@ -83,6 +96,31 @@ def _deny(options: Namespace, terminal: Terminal) -> int:
     with open_client(options) as client:
         asked = client.deny(_question(client, options.call).effect_id, options.reason)
     return _decided(asked, False, options, terminal)
+
+
+def edited(given: list[str]) -> dict[str, Any]:
+    """The arguments that replace those of a call: by place, by name, or both."""
+    found: dict[str, Any] = {}
+    for text in given:
+        try:
+            value = from_json(json.loads(text), on_unknown="raw")
+        except (ValueError, RecursionError, HoldfastError) as error:
+            raise UsageError(f"--args {text[:60]}: {error}") from None
+        if isinstance(value, list) and "args" not in found:
+            found["args"] = tuple(value)
+        elif isinstance(value, dict) and all(map(is_name, value)) and "kwargs" not in found:
+            found["kwargs"] = value
+        else:
+            raise UsageError(
+                f"--args {text[:60]}: give one list for arguments by place, or one object for "
+                "arguments by name"
+            )
+    return found
+
+
+def is_name(key: object) -> bool:
+    """Whether a function can have an argument of that name."""
+    return isinstance(key, str) and key.isidentifier()
 
 
 def _question(client: SyncClient, given: str) -> Question:
@@ -109,14 +147,15 @@ def _question(client: SyncClient, given: str) -> Question:
 
 def _decided(asked: Question, allowed: bool, options: Namespace, terminal: Terminal) -> int:
     if terminal.json:
-        terminal.emit({"call": _json(asked), "allowed": allowed, "reason": options.reason})
+        terminal.emit({"call": question_json(asked), "allowed": allowed, "reason": options.reason})
     else:
         word = terminal.paint("allowed", "good") if allowed else terminal.paint("refused", "bad")
         terminal.line(f"{word}: {clean(str(asked))}")
     return OK
 
 
-def _json(asked: Question) -> dict[str, Any]:
+def question_json(asked: Question) -> dict[str, Any]:
+    """A call that waits for approval, in JSON."""
     return {
         "id": asked.effect_id,
         "agent_id": asked.agent_id,

@@ -63,6 +63,7 @@ _ROWS = (
     ("pending", PLAN, "calls that wait for approval", "approvals:pending"),
     ("approve", PLAN, "allow a call that waits", "approvals:approve"),
     ("deny", PLAN, "refuse a call that waits", "approvals:deny"),
+    ("resolve", PLAN, "say how a call of unknown end ended", "resolve:resolve"),
     ("handoff", TOGETHER, "offer a checkpoint to another agent", "handoffs:handoff"),
     ("inbox", TOGETHER, "what was offered to an agent", "handoffs:inbox"),
     ("stats", KEEP, "how much the store holds, and how much of it is shared", "upkeep:stats"),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.exits import Refused
@@ -13,11 +14,13 @@ from holdfast.cli.shown import step_of
 from holdfast.cli.terminal import Terminal
 from holdfast.cli.words import clean, many
 from holdfast.cli.working import SessionFiles
+from holdfast.errors import RunError
 
 if TYPE_CHECKING:
     from holdfast.client import SyncClient
     from holdfast.model import CheckpointInfo
     from holdfast.session.effects import Effect
+    from holdfast.session.functions import Functions
     from holdfast.session.rollback import RolledBack
     from holdfast.stores.base import SessionInfo
     from holdfast.workspace import Restored
@@ -35,20 +38,23 @@ class Going:
     undone: list[Effect]
     standing: list[Effect]
     files: Restored | None
+    folder: str | None = None
+    """Where the files are."""
 
 
 @contextmanager
 def files_of(
-    client: SyncClient, session: SessionInfo, target: CheckpointInfo, scope: str
+    client: SyncClient, session: SessionInfo, target: CheckpointInfo, scope: str, given: Path | None
 ) -> Iterator[SessionFiles | None]:
     """The files of a session, if its head or where it goes back to has any."""
-    from holdfast.cli.trees import folder_of, snapshot_of
+    from holdfast.cli.trees import snapshot_of
+    from holdfast.cli.whereabouts import elsewhere, folder_for
 
     at_head = snapshot_of(client, session.head) or snapshot_of(client, target)
     if at_head is None:
         yield None
         return
-    folder = folder_of(at_head)
+    folder = folder_for(client, session, at_head, given)
     if folder is not None:
         from holdfast.workspace import Workspace
 
@@ -58,8 +64,8 @@ def files_of(
         yield SessionFiles(None, at_head.as_value())
     else:
         raise Refused(
-            f"session {session.session_id!r} has files, and they are of another directory "
-            f"({at_head.workspace}): go there, or leave the files alone with --scope state"
+            f"{elsewhere(session, at_head)}: name it with --workspace DIR, or leave the files "
+            "alone with --scope state"
         )
 
 
@@ -69,11 +75,12 @@ def look(
     target: CheckpointInfo,
     files: SessionFiles | None,
     options: Namespace,
+    tools: Sequence[Callable[..., Any]] = (),
 ) -> Going:
     """What would be done; an error if it cannot be."""
     from holdfast.cli.calls import calls_after, calls_of
     from holdfast.cli.trees import snapshot_of
-    from holdfast.session.rollback import find_function
+    from holdfast.session.functions import Functions, named
 
     known = {call.id for call in calls_of(client, target)}
     calls = [*calls_of(client, session.head), *calls_after(client, session.head)]
@@ -83,13 +90,7 @@ def look(
         since = [call for call in left if call.stands()]
     lasting = [call for call in since if call.kind == "irreversible" or call.is_unknown]
     undone = [call for call in since if call not in lasting]
-    lost = [call for call in undone if find_function(call.compensate or "") is None]
-    if lost:
-        raise Refused(
-            "these calls can be undone, but only by functions that are not here:\n"
-            + "\n".join(f"  {clean(str(call))}: undone by {call.compensate}" for call in lost)
-            + "\nName their modules with --import, or roll back in the program that made them"
-        )
+    _check_given(Functions(named(tools)), [call for call in undone if call.compensate is not None])
     if lasting and not options.accept_irreversible:
         raise Refused(
             "this would go back past what cannot be undone:\n"
@@ -102,7 +103,28 @@ def look(
     if workspace is not None and tree is not None:
         planned = workspace.restore(tree, dry_run=True)
     changes = client.diff(session.head.checkpoint_id, target.checkpoint_id).part("$")
-    return Going(session, target, len(changes), undone, lasting, planned)
+    folder = None if planned is None or workspace is None else workspace.path
+    return Going(session, target, len(changes), undone, lasting, planned, folder)
+
+
+def _check_given(functions: Functions, undone: list[Effect]) -> None:
+    """Refuse where a call can only be undone by a function that no named module gives."""
+    lost = []
+    for call in undone:
+        try:
+            functions.find(call)
+        except RunError as error:
+            lost.append((call, error))
+    if not lost:
+        return
+    if all("several that were given" in str(error) for _, error in lost):
+        raise Refused(clean(str(lost[0][1])))
+    raise Refused(
+        "these calls can be undone, but only by functions that are not here:\n"
+        + "\n".join(f"  {clean(f'{call}: undone by {call.compensate}')}" for call, _ in lost)
+        + "\nName the modules that define them with --import, or roll back in the program that "
+        "made them"
+    )
 
 
 def _told(call: Effect) -> str:
@@ -119,7 +141,8 @@ def preview(going: Going, terminal: Terminal) -> None:
     terminal.line(f"  state  {many(going.changes, 'change')}")
     if going.files is not None:
         written, removed = going.files.written, going.files.removed
-        terminal.line(f"  files  {len(written)} written, {len(removed)} removed")
+        where = clean(going.folder or "")
+        terminal.line(f"  files  {len(written)} written, {len(removed)} removed in {where}")
         shown = [*(f"write {each}" for each in written), *(f"remove {each}" for each in removed)]
         for line in shown[:_LISTED]:
             terminal.line(f"    {clean(line)}")
@@ -149,6 +172,7 @@ def as_json(going: Going, done: RolledBack | None) -> dict[str, Any]:
         "files": None
         if files is None
         else {"written": list(files.written), "removed": list(files.removed)},
+        "workspace": going.folder,
         "undone": [call.id for call in (going.undone if done is None else done.compensated)],
         "remaining": [call.id for call in (going.standing if done is None else done.remaining)],
         "problems": {} if done is None else dict(done.problems),

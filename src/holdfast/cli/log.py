@@ -10,6 +10,7 @@ from holdfast.cli.graph import draw, newest_first
 from holdfast.cli.naming import Names, Short
 from holdfast.cli.opening import Looking, look_at
 from holdfast.cli.parsing import Parser, add_session, count
+from holdfast.cli.recoveries import recoveries_of
 from holdfast.cli.shown import (
     Progress,
     alive_among,
@@ -69,6 +70,8 @@ def run(options: Namespace, terminal: Terminal) -> int:
                 terminal.line(
                     view.line(info, terminal, terminal.width, view.symbol(info, terminal))
                 )
+                for recovery in view.recoveries.get(info.checkpoint_id, ()):
+                    terminal.line(terminal.paint(f"   {clean(str(recovery))}", "warn"))
         if view.left_out:
             terminal.line(f"… and {view.left_out:,} older (-n says how many are shown)")
     return OK
@@ -109,6 +112,7 @@ class View:
         self._widths["marks"] = max(
             (width(_said(i, self.markers(i))) for i in self.shown), default=0
         )
+        self.recoveries = recoveries_of(client.store, self.shown)
         self._several = len({(i.agent_id, i.session_id) for i in self.shown}) > 1
 
     def markers(self, info: CheckpointInfo) -> list[str]:

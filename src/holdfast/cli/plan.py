@@ -77,7 +77,7 @@ def effects(parser: Parser) -> None:
     """Set up the command."""
     parser.explain(
         "A call that was begun and of whose end nothing is known is `unknown`: the program that "
-        "resumes the\nsession decides of it (run.unknown_effects()).",
+        "resumes the\nsession decides of it (run.unknown_effects()), or you do: holdfast resolve.",
         "holdfast effects",
         "holdfast effects fix-42 --unknown",
     )

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.exits import OK, Refused, UsageError
 from holdfast.cli.going_back import as_json, files_of, look, preview
 from holdfast.cli.naming import Names
 from holdfast.cli.opening import open_client
 from holdfast.cli.parsing import Parser, add_checkpoint, add_session, count
+from holdfast.cli.recoveries import last_recovery, undo_recovery
 from holdfast.cli.terminal import Terminal
+from holdfast.cli.whereabouts import add_workspace
 from holdfast.cli.words import clean
 from holdfast.cli.working import SessionFiles, check_is_ours, opened
 from holdfast.errors import CheckpointIntegrityError
@@ -25,13 +28,15 @@ def rollback(parser: Parser) -> None:
     """Set up the command."""
     parser.explain(
         "Adds a checkpoint that goes on from the one you name; nothing is removed, and `holdfast "
-        "undo` leads\nback. Files are put back too, if the session has any and you are in its "
-        "directory.\n\nCalls since then that can be undone are, but only by their own functions: "
-        "name the module that has\nthem with --import, or roll back in the program itself "
-        "(run.rollback). Calls that cannot be undone\nstay done; that has to be accepted.",
+        "undo` leads\nback. Files are put back too, if the session has any: in the directory "
+        "where it worked on this\nmachine, wherever you are, or in the one you name with "
+        "--workspace.\n\nCalls since then that can be undone are, but only by their own "
+        "functions: name the module that\ndefines them with --import, or roll back in the program "
+        "itself (run.rollback). Calls that cannot be\nundone stay done; that has to be accepted.",
         "holdfast rollback @-",
         "holdfast rollback tests-pass --session fix-42",
         "holdfast rollback 3f9a --scope state --yes",
+        "holdfast rollback @- --workspace ~/site",
     )
     add_checkpoint(parser)
     add_session(parser)
@@ -44,13 +49,14 @@ def rollback(parser: Parser) -> None:
 
 
 def _add_working(parser: Parser) -> None:
+    add_workspace(parser)
     parser.add_argument(
         "--import",
         dest="modules",
         action="append",
         default=[],
         metavar="MODULE",
-        help="import this module, which has the functions that undo calls",
+        help="undo calls with the functions that this module defines",
     )
     parser.add_argument(
         "--accept-irreversible", action="store_true", help="go back past calls that stay done"
@@ -80,10 +86,10 @@ def _go(
 ) -> int:
     """Show what would be done, ask, and do it."""
     check_is_ours(session, target)
-    _import(options.modules)
+    tools = _import(options.modules)
     try:
-        with files_of(client, session, target, options.scope) as files:
-            return _with_files(client, session, target, files, options, terminal, is_undo)
+        with files_of(client, session, target, options.scope, options.workspace) as files:
+            return _with_files(client, session, target, files, options, terminal, is_undo, tools)
     except CheckpointIntegrityError as error:
         head = session.head.checkpoint_id
         if error.checkpoint_id != head:
@@ -103,8 +109,9 @@ def _with_files(
     options: Namespace,
     terminal: Terminal,
     is_undo: bool,
+    tools: list[Callable[..., Any]],
 ) -> int:
-    going = look(client, session, target, files, options)
+    going = look(client, session, target, files, options, tools)
     if not terminal.json:
         preview(going, terminal)
     if options.dry_run:
@@ -112,7 +119,7 @@ def _with_files(
             terminal.emit(as_json(going, None))
         return OK
     terminal.confirm(f"{'Undo the rollback of' if is_undo else 'Roll back'} {session.session_id}?")
-    with opened(client, session, files, options.takeover) as run:
+    with opened(client, session, files, options.takeover, tools) as run:
         if is_undo:
             done = run.undo(accept_irreversible=options.accept_irreversible)
         else:
@@ -130,17 +137,22 @@ def _with_files(
     return OK
 
 
-def _import(modules: list[str]) -> None:
+def _import(modules: list[str]) -> list[Callable[..., Any]]:
+    """The functions of modules whose names were typed; none is ever named by stored data."""
     import sys
     from importlib import import_module
 
+    from holdfast.session.functions import defined_in
+
     if modules:
         sys.path.insert(0, "")
+    given: list[Callable[..., Any]] = []
     for module in modules:
         try:
-            import_module(module)
-        except ImportError as error:
+            given += defined_in(import_module(module))
+        except (ImportError, ValueError) as error:
             raise UsageError(f"--import {module}: {error}") from error
+    return given
 
 
 def _meant(client: SyncClient, options: Namespace) -> tuple[SessionInfo, CheckpointInfo]:
@@ -177,11 +189,16 @@ def undo(parser: Parser) -> None:
     """Set up the command."""
     parser.explain(
         "The session goes on from where the rollback was begun. Calls that were undone stay "
-        "undone.\nAn undo can be undone too.",
+        "undone.\nAn undo can be undone too. Where files were put back after a crash since, that "
+        "is undone instead:\nthey are then as they were found.",
         "holdfast undo",
         "holdfast undo fix-42 --yes",
+        "holdfast undo --session fix-42",
     )
     add_session(parser, positional=True)
+    parser.add_argument(
+        "--session", dest="named", metavar="SESSION", help="the same, as other commands take it"
+    )
     _add_working(parser)
     parser.set_defaults(run=_undo)
 
@@ -191,9 +208,13 @@ def _undo(options: Namespace, terminal: Terminal) -> int:
 
     with open_client(options) as client:
         names = Names(client)
-        session = names.session(options.session)
+        if options.named is not None and options.session not in (None, options.named):
+            raise UsageError("name the session once: behind the command, or with --session")
+        session = names.session(options.session or options.named)
         chain = [session.head, *client.ancestors(session.head.checkpoint_id)]
         back = next((info for info in chain if ROLLED_BACK_FROM in info.metadata), None)
+        if (recovery := last_recovery(client, chain, back)) is not None:
+            return undo_recovery(client, session, recovery, options, terminal)
         if back is None:
             raise Refused(f"session {session.session_id!r} has no rollback to undo")
         target = names.checkpoint(str(back.metadata[ROLLED_BACK_FROM]))

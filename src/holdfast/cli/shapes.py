@@ -95,6 +95,26 @@ QUESTION = _record(
     asked_at=TIME,
     expires_at=_maybe(TIME),
 )
+UNKNOWN_CALL = _record(
+    id=TEXT,
+    agent_id=TEXT,
+    session_id=TEXT,
+    tool=TEXT,
+    kind=TEXT,
+    args=_list(TYPED),
+    kwargs=_map(TYPED),
+    started_at=TIME,
+    reason=_maybe(TEXT),
+)
+INTERRUPT = _record(
+    id=_maybe(TEXT),
+    agent_id=TEXT,
+    session_id=TEXT,
+    checkpoint_id=TEXT,
+    node=_maybe(TEXT),
+    value=TYPED,
+    resume=TEXT,
+)
 OFFER = _record(
     checkpoint_id=TEXT,
     from_agent=TEXT,
@@ -121,6 +141,7 @@ _WENT_BACK = _record(
     dry_run=TRUTH,
     changes=WHOLE,
     files=_maybe(_record(written=_list(TEXT), removed=_list(TEXT))),
+    workspace=_maybe(TEXT),
     undone=_list(TEXT),
     remaining=_list(TEXT),
     problems=_map(TEXT),
@@ -141,6 +162,12 @@ SHAPES: dict[str, Schema] = {
         head=_maybe(CHECKPOINT),
         pending=WHOLE,
         offers=_map(WHOLE),
+        waiting=_record(
+            unknown=_list(UNKNOWN_CALL),
+            approvals=_list(QUESTION),
+            interrupts=_list(INTERRUPT),
+            offers=_map(WHOLE),
+        ),
     ),
     "demo": _record(said=_list(TEXT)),
     "doctor": _record(
@@ -243,6 +270,7 @@ SHAPES: dict[str, Schema] = {
     "pending": _record(pending=_list(QUESTION)),
     "approve": _DECIDED,
     "deny": _DECIDED,
+    "resolve": _record(call=UNKNOWN_CALL, outcome={"enum": ["done", "failed", "retry"]}),
     "handoff": _record(offer=OFFER),
     "inbox": _record(agent_id=TEXT, offers=_list(OFFER)),
     "stats": _record(

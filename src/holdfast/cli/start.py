@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from argparse import Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from holdfast.cli.exits import OK
 from holdfast.cli.opening import Place, in_folder, open_place, place_of
 from holdfast.cli.parsing import Parser
 from holdfast.cli.shown import checkpoint_json, step_of
 from holdfast.cli.terminal import Terminal
+from holdfast.cli.waiting import show, what_waits
 from holdfast.cli.words import age, clean, many, size
-from holdfast.stores.base import Query
-
-if TYPE_CHECKING:
-    from holdfast.client import SyncClient
 
 
 def init(parser: Parser) -> None:
@@ -50,7 +46,11 @@ def _init(options: Namespace, terminal: Terminal) -> int:
 
 def status(parser: Parser) -> None:
     """Set up the command."""
-    parser.explain("", "holdfast status")
+    parser.explain(
+        "What waits for a person comes first: calls of unknown end, calls that wait for approval, "
+        "questions\nthat graphs stopped at, and offers.",
+        "holdfast status",
+    )
     parser.set_defaults(run=_status)
 
 
@@ -59,8 +59,7 @@ def _status(options: Namespace, terminal: Terminal) -> int:
     with open_place(place) as client:
         stats = client.stats()
         sessions = client.sessions()
-        pending = client.pending()
-        offers = _open_offers(client)
+        waiting = what_waits(client)
         name = client.store.name
     if terminal.json:
         terminal.emit(
@@ -71,11 +70,13 @@ def _status(options: Namespace, terminal: Terminal) -> int:
                 "sessions": stats.sessions,
                 "stored_bytes": stats.stored_bytes,
                 "head": checkpoint_json(sessions[0].head) if sessions else None,
-                "pending": len(pending),
-                "offers": offers,
+                "pending": len(waiting.approvals),
+                "offers": waiting.offers,
+                "waiting": waiting.as_json(),
             }
         )
         return OK
+    show(waiting, terminal)
     terminal.line(f"store     {clean(name)} ({_how(place)})")
     terminal.line(
         f"holds     {many(stats.checkpoints, 'checkpoint')} of "
@@ -85,18 +86,7 @@ def _status(options: Namespace, terminal: Terminal) -> int:
         head = sessions[0].head
         step = step_of(head)
         terminal.line(f"newest    {clean(head.session_id)}: {step}, {age(head.created_at)}")
-    if pending:
-        terminal.line(f"waiting   {many(len(pending), 'call')} for approval: holdfast pending")
-    for agent, number in offers.items():
-        terminal.line(f"offered   {number} to {clean(agent)}: holdfast inbox {clean(agent)}")
     return OK
-
-
-def _open_offers(client: SyncClient) -> dict[str, int]:
-    """How many offers wait, by the agent they were made to."""
-    targets = {i.handoff_target for i in client.store.query(Query()) if i.handoff_target}
-    counted = {agent: len(client.inbox(agent)) for agent in sorted(targets)}
-    return {agent: number for agent, number in counted.items() if number}
 
 
 def _how(place: Place) -> str:

@@ -39,17 +39,15 @@ def compare_trees(
 
 def compare_now(client: SyncClient, old: CheckpointInfo, text: bool) -> TreeDiff:
     """What changed in files since a checkpoint."""
+    from holdfast.cli.whereabouts import elsewhere, folder_for
     from holdfast.workspace import Workspace
 
     before = snapshot_of(client, old)
     if before is None:
         raise NotFound(f"checkpoint {old.checkpoint_id!r} was saved without files")
-    folder = folder_of(before)
+    folder = folder_for(client, old, before)
     if folder is None:
-        raise NotFound(
-            f"the files of {old.checkpoint_id!r} are those of another directory "
-            f"({before.workspace}): go there first"
-        )
+        raise NotFound(f"{elsewhere(old, before)}: go there first")
     with Workspace(folder, store=client) as workspace:
         return workspace.diff(before, text=text)
 
@@ -119,4 +117,5 @@ def save_with_files(
         built = built.step(head[0].step_index + 1 if head else 0, name)
         checkpoint_id = client.put(built.workspace(snapshot.as_value()).build())
         workspace.saved_with(snapshot, checkpoint_id)
+        workspace.works_for(agent_id, session_id)
         return checkpoint_id, snapshot

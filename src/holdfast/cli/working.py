@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -62,6 +62,7 @@ def opened(
     session: SessionInfo,
     files: SessionFiles | None = None,
     takeover: bool = False,
+    tools: Sequence[Callable[..., Any]] = (),
 ) -> Iterator[Run]:
     """A run on a session, without the classes of its state; no checkpoint is added at the end."""
     from holdfast.session.faces import options_of
@@ -82,12 +83,13 @@ def opened(
         approve_when=None,
         approval_expires_seconds=None,
         approval_timeout=None,
-        tools=(),
+        tools=tools,
         metadata={},
     )
-    run = Run(
-        client, replace(options, on_unknown="raw"), None if files is None else Files(lambda: files)
-    )
+    its = None
+    if files is not None:
+        its = Files(lambda: files, settles=False, is_there=files.workspace is not None)
+    run = Run(client, replace(options, on_unknown="raw"), its)
     try:
         run._open()
         if files is not None:

@@ -168,6 +168,9 @@ class Face:
         if workspace is not None and files is not None:
             snapshot, keeper = files, workspace
             yield from do(lambda: keeper.saved_with(snapshot, saved))
+            if session_id is not None:
+                session = session_id
+                yield from do(lambda: keeper.works_for(agent_id, session))
         return saved
 
     def _run_opened(self, run: Any) -> None:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from holdfast.session.explore import Exploration, Outcome
     from holdfast.session.replay import Step as ReplayStep
     from holdfast.session.run import Run
+    from holdfast.session.unknown import UnknownCall
     from holdfast.workspace import Workspace
 
 T = TypeVar("T")
@@ -360,7 +361,7 @@ class SyncClient(Face):
         lease_seconds: float = 30.0,
         takeover: bool = False,
         on_divergence: Literal["raise", "live"] = "raise",
-        tools: Collection[Callable[..., Any]] = (),
+        tools: Collection[Callable[..., Any]] | Mapping[str, Callable[..., Any]] = (),
         **metadata: Any,
     ) -> Run:
         """Work on a session: a new one, or one that goes on where it stopped.
@@ -419,6 +420,43 @@ class SyncClient(Face):
 
         decision = approval.Decision(False, reason)
         return self._run(approval.decide(self._engine, effect_id, decision))
+
+    def unknown_effects(
+        self, agent_id: str | None = None, session_id: str | None = None
+    ) -> list[UnknownCall]:
+        """Calls of unknown end that wait to be decided of, of all sessions, the oldest first.
+
+        They may have done something that lasts. What a process is making just now is not among
+        them.
+        """
+        from holdfast.session import unknown
+
+        return self._run(unknown.unknown_calls(self._engine, agent_id, session_id))
+
+    def resolve(
+        self,
+        effect_id: str,
+        *,
+        done: Any = ...,
+        failed: str | Exception | bool | None = None,
+        retry: bool = False,
+        takeover: bool = False,
+    ) -> UnknownCall:
+        """Decide of a call of unknown end: it gave ``done``, ``failed``, or is to be made again.
+
+        It is as if the program had decided with ``run.unknown_effects()``; when it is resumed, it
+        finds that. A session that a living process works on is an error.
+        """
+        from holdfast.session import unknown
+
+        verdict = unknown.verdict(done, failed, retry)
+        call = self._run(unknown.find(self._engine, effect_id))
+        core = unknown.core_of(self._engine, call, takeover)
+        try:
+            self._run(unknown.decide(core, call, verdict))
+        finally:
+            self._run(core.release())
+        return call
 
     def explore(
         self,

@@ -89,6 +89,8 @@ def _pydantic_problems(model: Any, value: Any) -> Iterator[Problem]:
 def _schema_problems(schema: Mapping[str, Any], value: Any) -> Iterator[Problem]:
     try:
         import jsonschema  # type: ignore[import-untyped]
+        from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
+        from referencing.exceptions import Unresolvable
     except ImportError as error:
         raise InvalidArgumentError(
             "a JSON Schema as a contract needs jsonschema: pip install 'holdfast[contracts]'"
@@ -98,10 +100,17 @@ def _schema_problems(schema: Mapping[str, Any], value: Any) -> Iterator[Problem]
         validator.check_schema(schema)
     except jsonschema.SchemaError as error:
         raise InvalidArgumentError(f"the contract is no JSON Schema: {error.message}") from error
-    for each in validator(schema).iter_errors(_plain(value)):
-        path = tuple(each.absolute_path)
-        expected = f"{each.validator} {json.dumps(each.validator_value, default=str)}"
-        yield Problem(_path(path), expected[:200], _shown(each.instance, path))
+    # Its own registry would fetch what a schema refers to, from files and over the network.
+    try:
+        for each in validator(schema, registry=REGISTRY).iter_errors(_plain(value)):
+            path = tuple(each.absolute_path)
+            expected = f"{each.validator} {json.dumps(each.validator_value, default=str)}"
+            yield Problem(_path(path), expected[:200], _shown(each.instance, path))
+    except Unresolvable as error:
+        raise InvalidArgumentError(
+            f"the contract refers to {error.ref!r}, which it does not hold; nothing is fetched: "
+            "put that under $defs"
+        ) from None
 
 
 def _plain(value: Any) -> Any:

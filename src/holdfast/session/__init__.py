@@ -3,7 +3,18 @@
 from holdfast.session.approval import Decision, Question
 from holdfast.session.arun import AsyncRun
 from holdfast.session.effects import Effect
+from holdfast.session.functions import register_tool
+from holdfast.session.recovery import Recovered
 from holdfast.session.rollback import RolledBack
 from holdfast.session.run import Run
 
-__all__ = ["AsyncRun", "Decision", "Effect", "Question", "RolledBack", "Run"]
+__all__ = [
+    "AsyncRun",
+    "Decision",
+    "Effect",
+    "Question",
+    "Recovered",
+    "RolledBack",
+    "Run",
+    "register_tool",
+]

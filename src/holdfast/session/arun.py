@@ -7,7 +7,7 @@ import contextlib
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -23,8 +23,8 @@ from holdfast.model import CheckpointInfo
 from holdfast.session import calls
 from holdfast.session import rollback as back
 from holdfast.session.branch import Adoptable, adopted, forked, workspace_of
-from holdfast.session.core import Core, Options
-from holdfast.session.effects import Effect, Kind
+from holdfast.session.core import Options
+from holdfast.session.effects import Effect, Kind, takes
 from holdfast.session.faces import RunFace, TaskFace, TasksFace
 from holdfast.session.files import Files
 from holdfast.session.journal import ENDED, RETRY
@@ -56,7 +56,7 @@ class AsyncRun(RunFace):
         return self
 
     async def _open(self) -> None:
-        self._core = Core(self._core.engine, self._core.options, self._core.files)
+        self._core = self._core.anew()
         self._core.wrap = off_the_loop
         try:
             await self._client._run(back.opened(self._core))
@@ -121,6 +121,7 @@ class AsyncRun(RunFace):
     @property
     def tasks(self) -> AsyncTasks:
         """The plan of the run."""
+        self._core.check_opened()
         return AsyncTasks(self, None)
 
     async def checkpoint(self, name: str | None = None, **tags: Any) -> str:
@@ -151,6 +152,7 @@ class AsyncRun(RunFace):
         "reversible" (``compensate(output, *args)`` undoes it) or "irreversible". ``key`` tells the
         call apart from others like it, and makes it once in the session. A call that cannot be
         undone and was made on a way that was rolled back is not made again, unless ``again``.
+        A tool that takes one of these names itself gets it by ``functools.partial(tool, key=…)``.
         """
         return await self._client._run(
             calls.call(self._core, function, args, kwargs, effect, compensate, key, again)
@@ -163,14 +165,21 @@ class AsyncRun(RunFace):
         effect: Kind = "local",
         compensate: Callable[..., Any] | None = None,
     ) -> Any:
-        """Make a function a tool of this run: calling it is ``run.call``."""
+        """Make a function a tool of this run: calling it is ``run.call``.
+
+        ``key=`` and ``again=`` are those of the call, unless the function takes them itself.
+        """
 
         def make(function: Callable[..., Any]) -> Callable[..., Any]:
+            self._core.functions.give(function)
+            self._core.functions.give(compensate)
+
             @wraps(function)
-            async def tool(*args: Any, key: str | None = None, **kwargs: Any) -> Any:
-                return await self.call(
-                    function, *args, effect=effect, compensate=compensate, key=key, **kwargs
-                )
+            async def tool(*args: Any, **kwargs: Any) -> Any:
+                ours = {each: kwargs.pop(each) for each in ("key", "again") if each in kwargs}
+                own = {each: ours.pop(each) for each in list(ours) if takes(function, each)}
+                called = partial(function, **kwargs, **own)
+                return await self.call(called, *args, effect=effect, compensate=compensate, **ours)
 
             return tool
 
@@ -178,7 +187,7 @@ class AsyncRun(RunFace):
 
     def unknown_effects(self) -> list[AsyncUnknownEffect]:
         """Calls that were begun and of whose end nothing is known, to be decided."""
-        return [AsyncUnknownEffect(self, effect) for effect in self._core.journal.unknown()]
+        return [AsyncUnknownEffect(self, effect) for effect in self._opened.journal.unknown()]
 
     async def rollback(
         self,
@@ -225,6 +234,7 @@ class AsyncRun(RunFace):
                 files = await self._fork_files(session_id, None if paths is None else paths[number])
             options = replace(self._core.options, session_id=session_id)
             run = AsyncRun(self._client, options, files)
+            run._core.functions = self._core.functions
             await run._open()
             self._forks.append(run)
             runs.append(run)

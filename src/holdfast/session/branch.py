@@ -70,6 +70,8 @@ def adopted(core: Core, other: Adoptable) -> Plan[str]:
             core.tasks.put(record.begun())
     core.turns += 1
     core.log.extend([turned([SESSION, *map(core.block_of, core.entered)])])
+    if core.files is not None and theirs.workspace is not None:
+        core.files.fall_behind()
     now: str = yield from core.checkpoint(
         f"adopted {info.session_id}",
         parent_id=info.checkpoint_id,

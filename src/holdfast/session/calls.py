@@ -20,14 +20,15 @@ from holdfast.session.effects import (
     Effect,
     Kind,
     check_call,
+    check_key_is_ours,
     copied,
     identity,
     kept_copy,
     name_of,
-    path_of,
     unwrapped,
     with_key,
 )
+from holdfast.session.functions import path_of
 from holdfast.session.journal import ENDED, RETRY, STARTED, key_of
 from holdfast.stores.base import Fenced
 from holdfast.stores.crashpoints import reach
@@ -59,6 +60,8 @@ def call(
     check_call(kind, key, compensate, function)
     core.has_called = True
     tool = Tool(*unwrapped(function, args, kwargs))
+    if key is not None:
+        check_key_is_ours(tool.function, tool.args, tool.kwargs)
     with core.lock:
         effect = _describe(core, tool, kind, compensate, key)
         recorded = _claimed(core, effect)
@@ -66,20 +69,14 @@ def call(
         if recorded is None:
             effect = _identified(core, effect)
     if recorded is not None:
-        core.functions.update(_undoing(recorded, compensate))
+        core.functions.give(compensate, recorded.id)
         if recorded.status != "started":
             return outcome(recorded)
         return (yield from _make(core, tool, recorded, fresh=False))
-    core.functions.update(_undoing(effect, compensate))
+    core.functions.give(compensate, effect.id)
     if reused is not None:
         return (yield from _reuse(core, effect, reused))
     return (yield from _make(core, tool, effect, fresh=True))
-
-
-def _undoing(
-    effect: Effect, compensate: Callable[..., Any] | None
-) -> dict[str, Callable[..., Any]]:
-    return {} if compensate is None else {effect.id: compensate, path_of(compensate): compensate}
 
 
 def _describe(
@@ -181,18 +178,22 @@ def _make(core: Core, tool: Tool, effect: Effect, fresh: bool) -> Plan[Any]:
         tool = replace(tool, args=effect.args, kwargs=effect.kwargs)
     reach("run:before_journal")
     core.under_way[effect.id] = ""
+    is_recorded = True
     try:
         yield from _note(core, effect, STARTED if fresh else f"{STARTED}/{new_id()}")
         reach("run:before_tool")
+        is_recorded = False
         kwargs = with_key(tool.function, tool.kwargs, effect)
         try:
             output = yield from plan.call(core.wrap(tool.function), *tool.args, **kwargs)
         except Exception as error:
             reach("run:after_tool")
             yield from _failed(core, effect, error)
+            is_recorded = True
             raise
         reach("run:after_tool")
         yield from _done(core, effect, output)
+        is_recorded = True
     except GeneratorExit:  # interrupted or cancelled: whether it took place is not known
         with core.lock:
             begun = core.journal.find(effect.id)
@@ -201,6 +202,8 @@ def _make(core: Core, tool: Tool, effect: Effect, fresh: bool) -> Plan[Any]:
         raise
     finally:
         core.under_way.pop(effect.id, None)
+        if not is_recorded and core.files is not None:
+            core.files.fall_behind()
     yield from core.keep_lease()
     return output
 
@@ -310,6 +313,8 @@ def outcome(effect: Effect) -> Any:
     """What a call gave that was made before."""
     if effect.status == "denied":
         raise ApprovalDenied(effect.tool, effect.reason)
-    if effect.error is not None:
-        raise effect.error
-    return effect.output
+    if effect.error is None:
+        return effect.output
+    if not isinstance(effect.error, Exception):  # a record must not end the program, say
+        raise RunError(f"{effect} is recorded as failed, with what is no error: {effect.error!r}")
+    raise effect.error

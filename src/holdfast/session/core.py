@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from holdfast.core.codec import OnUnknown
 from holdfast.errors import (
@@ -15,6 +15,7 @@ from holdfast.errors import (
     SchemaMigrationError,
     UnknownEffectError,
 )
+from holdfast.ids import new_id
 from holdfast.model import (
     Checkpoint,
     CheckpointInfo,
@@ -29,8 +30,9 @@ from holdfast.session import journal as journals
 from holdfast.session import lease as leases
 from holdfast.session.effects import LASTING, Block, Effect
 from holdfast.session.files import Files
+from holdfast.session.functions import Functions
 from holdfast.session.gate import Gate
-from holdfast.session.journal import Journal, divergence
+from holdfast.session.journal import RETRY, STARTED, Journal, divergence, key_of
 from holdfast.session.lease import Lease
 from holdfast.session.log import Entry, Log, passed, turned
 from holdfast.session.tasks import Plan as TaskPlan
@@ -42,6 +44,9 @@ from holdfast.verbs import notes, plan, save
 from holdfast.verbs.engine import Engine
 from holdfast.verbs.plan import Plan
 from holdfast.verbs.read import restore
+
+if TYPE_CHECKING:
+    from holdfast.session.recovery import Recovered
 
 ROLLBACK = "rollback"
 """The note on a checkpoint from which a rollback was begun."""
@@ -71,7 +76,8 @@ class Options:
     on_unknown: OnUnknown = "raise"
     """With "raw" a session is worked on without its classes, which stay what they are."""
     approval: approvals.Approval | None = None
-    tools: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    tools: Sequence[tuple[str, Callable[..., Any]]] = ()
+    """Functions that may undo effects, each with the name by which stored data names it."""
     metadata: dict[str, Any] = field(default_factory=dict)
 
 
@@ -93,8 +99,8 @@ class Core:
         self.inherited = 0
         """How many calls were made on this way before the run was opened."""
         self.pending_rollback: dict[str, Any] | None = None
-        self.functions: dict[str, Callable[..., Any]] = dict(options.tools)
-        """What undoes effects: by the id of the effect, or by where the function is."""
+        self.functions = Functions(options.tools)
+        """What undoes effects: functions that the program gave, and no others."""
         self.entered: list[str] = []
         """The tasks that the program is in."""
         self.turns = 0
@@ -111,14 +117,23 @@ class Core:
         self.wrap: Callable[[Callable[..., Any]], Callable[..., Any]] = lambda tool: tool
         """How the user's own functions are called."""
         self._opened_at: CheckpointInfo | None = None
-        self._files_at: dict[str, Any] | None = None
-        """The files that were put back."""
+        self.files_at: dict[str, Any] | None = None
+        """The files as they were recorded last, or as they were found when the run was opened."""
+        self.recovered: Recovered | None = None
+        self.is_fork_root = False
+        """Whether the session was forked and nothing followed yet."""
         self._below: CheckpointInfo | None = None
         self._missed: list[Effect] = []
         """Where a run stood last, and calls noted since, if others wrote on the session."""
         self._unsure: tuple[CheckpointInfo, list[Entry]] | None = None
         """A checkpoint whose writing was cut off: it may be there or not."""
         self._version: int | str | None = options.version
+
+    def anew(self) -> Core:
+        """The same, to be opened; what the program gave to undo effects with stays given."""
+        core = Core(self.engine, self.options, self.files)
+        core.functions = self.functions
+        return core
 
     @property
     def session(self) -> tuple[str, str]:
@@ -128,11 +143,20 @@ class Core:
     def at(self) -> CheckpointInfo:
         """The head of an open run."""
         if self.head is None:
-            raise RunError("this run was not opened: use `with client.session(...) as run:`")
+            raise RunError(
+                "this run was not opened: use `with client.session(...) as run:` (async with, for "
+                "an async client)"
+            )
         return self.head
+
+    def check_opened(self) -> None:
+        """An error if the run was never opened: it has no state, no tasks and no calls yet."""
+        _ = self.at
 
     def held(self) -> Lease:
         """The lease of an open run."""
+        if self.lease is None:
+            self.check_opened()
         if self.lease is None:
             raise RunError("this run is over: open the session again")
         return self.lease
@@ -176,7 +200,8 @@ class Core:
         self.begin_journal(calls)
         every = [*self.log.effects, *calls]
         self.inherited = sum(not effect.abandoned for effect in every)
-        yield from self._put_files_back(kept.workspace)
+        ended = [call.workspace for call in calls if call.workspace is not None]
+        self.files_at = ended[-1] if ended else kept.workspace
 
     def take(self, kept: Checkpoint) -> None:
         """Stand where a checkpoint stands, brought to the version of this program."""
@@ -210,6 +235,7 @@ class Core:
         for parent in (yield from plan.query(Query(ids=[head.parent_id]))):
             if (parent.agent_id, parent.session_id) == self.session:
                 return
+            self.is_fork_root = True
             self.log.extend(
                 {"left": call.id}
                 for call in self.log.effects
@@ -244,14 +270,24 @@ class Core:
         calls, _ = journals.read(head.noted)
         return [*every, *head.missed, *calls]
 
-    def _put_files_back(self, at_head: Any) -> Plan[None]:
-        """The files as they were after the last call that is recorded, or at the head."""
-        if self.files is None:
-            return
-        ended = [call.workspace for call in self.journal.calls if call.workspace is not None]
-        self._files_at = ended[-1] if ended else at_head
-        if self._files_at is not None:
-            yield from self.files.put_back(self._files_at)
+    def recapture(self, name: str, workspace: Any, tags: Mapping[str, Any]) -> Plan[None]:
+        """Keep the files as a checkpoint of their own, at which the program is where it was.
+
+        The journal goes over to it as it is, but for the files: those are these now.
+        """
+        calls = [replace(call, workspace=None) for call in self.journal.calls]
+        beside: dict[str, Any] = {}
+        for call in calls:
+            value = call.as_dict()
+            beside[key_of(call.index, STARTED)] = value
+            if call.id in self.journal.retried:
+                beside[key_of(call.index, f"{RETRY}/{new_id()}")] = value
+        info = self._next_info(name, None, None, tags)
+        info = yield from self._write(info, [], workspace, beside)
+        for call in calls:
+            self.journal.put(call)
+        self.head, self._unsure = info, None
+        self._opened_at, self.files_at = info, workspace
 
     def finish(self, error: BaseException | None) -> Plan[None]:
         """Save where the run stands at its end, if it can be gone on with from there."""
@@ -267,12 +303,24 @@ class Core:
         """Let go of the session."""
         if self.lease is not None:
             lease, self.lease = self.lease, None
-            yield from leases.release(self.engine, lease)
+            yield from leases.release(self.engine, lease, self._left(lease), self._waits())
 
     def let_go(self) -> Plan[None]:
         """Let others open the session; what is tried in this run after that fails."""
         if self.lease is not None:
-            yield from leases.release(self.engine, self.lease)
+            left = self._left(self.lease)
+            yield from leases.release(self.engine, self.lease, left, self._waits())
+
+    def _waits(self) -> int:
+        """How many calls wait for somebody to say how they ended."""
+        return sum(call.is_unknown for call in self.journal.unknown())
+
+    def _left(self, lease: Lease) -> str:
+        """How the files are left: as they were found, where this run did nothing to them."""
+        if self.files is not None and self.files.agree is not None:
+            return leases.CLEAN if self.files.agree else leases.BEHIND
+        was_clean = leases.was_clean(lease, self.journal.unknown())
+        return leases.CLEAN if was_clean else leases.BEHIND
 
     def _only_looked(self) -> Plan[bool]:
         """Whether calls wait to be made again, and the program came only to look or to decide.
@@ -291,11 +339,11 @@ class Core:
         return first.root == second.root and not (yield from self._has_other_files())
 
     def _has_other_files(self) -> Plan[bool]:
-        """Whether somebody changed files since they were put back."""
-        if self.files is None or self._files_at is None:
+        """Whether somebody changed files since the run was opened."""
+        if self.files is None or self.files_at is None:
             return False
         now = yield from self.files.capture()
-        return now.get("tree_id") != self._files_at.get("tree_id")
+        return bool((yield from self.files.changed(self.files_at, now)))
 
     def is_failure(self, error: BaseException) -> bool:
         """Whether an error ends an attempt, so that the next one begins anew.
@@ -484,7 +532,8 @@ class Core:
         raise UnknownEffectError(
             f"{found} was begun at {found.started_at:%H:%M:%S} UTC and its end is not recorded"
             f"{why}: it may have taken place or not. Look, then decide for each of "
-            "run.unknown_effects(): .retry(), .mark_done(output) or .mark_failed(error)"
+            "run.unknown_effects(): .retry(), .mark_done(output) or .mark_failed(error); or on "
+            f"the command line: holdfast resolve {found.id[:8]} --done VALUE, --failed or --retry"
         )
 
     def may_leave(self, block: Block) -> bool:
@@ -513,20 +562,13 @@ class Core:
 
     def open_calls(self) -> list[Effect]:
         """Calls before the head that a resumed program makes again."""
-        return self.log.open_calls(self._is_open)
+        return self.log.open_calls(self.tasks.is_open)
 
     def new_index(self) -> int:
         """The number of the next call since the head."""
         with self.lock:
             index, self.next_index = self.next_index, self.next_index + 1
         return index
-
-    def _is_open(self, block: Block) -> bool:
-        task, attempt = block
-        if task is None:
-            return True
-        record = self.tasks.known(task)
-        return record is not None and (record.status, record.attempts) == ("in_progress", attempt)
 
     def begin_journal(self, calls: list[Effect]) -> None:
         """A program begins: these calls since the head, and open ones before, wait for it."""

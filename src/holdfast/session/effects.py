@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
-from inspect import ismethod, signature
+from inspect import signature
 from typing import Any, Literal, TypeVar, get_args
 
 from holdfast.core.codec import pack, unpack
@@ -50,7 +50,7 @@ class Effect:
     output: Any = None
     error: BaseException | None = None
     compensate: str | None = None
-    """Where the function is that undoes it, as ``module:name``."""
+    """What the function is called that undoes it, as ``module:name``; never looked up by that."""
     compensated: bool = False
     reason: str | None = None
     edited: bool = False
@@ -226,21 +226,38 @@ def name_of(function: Callable[..., Any]) -> str:
     return str(name)
 
 
-def path_of(function: Callable[..., Any]) -> str:
-    """Where a function is: ``module:qualified.name``, or ``…()`` if it is bound to an object."""
-    while isinstance(function, partial):
-        function = function.func
-    module = getattr(function, "__module__", None)
-    name = getattr(function, "__qualname__", type(function).__name__)
-    return f"{module}:{name}{'()' if ismethod(function) else ''}"
+def takes(function: Callable[..., Any], name: str) -> bool:
+    """Whether a tool has a parameter of its own of that name."""
+    return name in _parameters(function)
+
+
+def check_key_is_ours(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> None:
+    """Refuse ``key=`` where the tool takes a ``key`` too, and was not given that."""
+    if not takes(function, "key") or "key" in kwargs:
+        return
+    try:
+        given = signature(function).bind_partial(*args, **kwargs).arguments
+    except TypeError:  # it says itself what is wrong when it is called
+        return
+    if "key" not in given:
+        raise InvalidArgumentError(
+            f"{name_of(function)} takes a key itself, and run.call has one that tells calls apart: "
+            f"give the tool its own with functools.partial({name_of(function)}, key=...)"
+        )
+
+
+def _parameters(function: Callable[..., Any]) -> Collection[str]:
+    try:
+        return signature(function).parameters
+    except (TypeError, ValueError):  # some built-in functions tell nothing
+        return ()
 
 
 def with_key(
     function: Callable[..., Any], kwargs: dict[str, Any], effect: Effect
 ) -> dict[str, Any]:
     """The named arguments of a call, with the idempotency key for a function that wants one."""
-    try:
-        wanted = "idempotency_key" in signature(function).parameters
-    except (TypeError, ValueError):  # some built-in functions tell nothing
-        wanted = False
+    wanted = "idempotency_key" in _parameters(function)
     return {"idempotency_key": effect.idempotency_key, **kwargs} if wanted else kwargs

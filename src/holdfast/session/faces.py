@@ -12,9 +12,11 @@ from holdfast.ids import new_id
 from holdfast.model import checked_name
 from holdfast.session.approval import Approval, checked_when
 from holdfast.session.core import Core, Options
-from holdfast.session.effects import Effect, path_of
+from holdfast.session.effects import Effect
 from holdfast.session.files import Directory, Files
+from holdfast.session.functions import named
 from holdfast.session.log import Log
+from holdfast.session.recovery import Recovered
 from holdfast.session.tasks import TaskRecord, bar
 from holdfast.verbs.save import checked_context
 
@@ -36,7 +38,7 @@ def options_of(
     approve_when: Any,
     approval_expires_seconds: float | None,
     approval_timeout: float | None,
-    tools: Iterable[Callable[..., Any]],
+    tools: Iterable[Callable[..., Any]] | Mapping[str, Callable[..., Any]],
     metadata: Mapping[str, Any],
 ) -> Options:
     """The options of a session, checked."""
@@ -59,7 +61,7 @@ def options_of(
         takeover=takeover,
         on_divergence=on_divergence,  # type: ignore[arg-type]
         approval=deciding,
-        tools={path_of(tool): tool for tool in tools},
+        tools=named(tools),
         metadata=dict(metadata),
     )
 
@@ -88,18 +90,24 @@ class RunFace:
         self._is_open = False
 
     @property
+    def _opened(self) -> Core:
+        """Where the run stands, or stood at its end; an error before it was opened."""
+        self._core.check_opened()
+        return self._core
+
+    @property
     def state(self) -> Any:
         """The program's own state, kept with every checkpoint; a dict unless you set another."""
-        return self._core.state
+        return self._opened.state
 
     @state.setter
     def state(self, value: Any) -> None:
-        self._core.state = value
+        self._opened.state = value
 
     @property
     def context(self) -> dict[str, Any]:
         """The developer's own dict, kept apart from the state."""
-        return self._core.context
+        return self._opened.context
 
     @property
     def agent_id(self) -> str:
@@ -117,7 +125,15 @@ class RunFace:
     @property
     def resumed(self) -> bool:
         """Whether the session was there before this run."""
-        return self._core.resumed
+        return self._opened.resumed
+
+    @property
+    def recovered(self) -> Recovered | None:
+        """What was done to the files when the run was opened; None if nothing had to be.
+
+        After a crash they are put back to what was recorded last; its ``undo_tree`` leads back.
+        """
+        return self._opened.recovered
 
     @property
     def workspace(self) -> Any:
@@ -127,13 +143,13 @@ class RunFace:
     @property
     def effects(self) -> list[Effect]:
         """All calls of this run so far, the oldest first."""
-        calls = [call.as_dict() for call in self._core.journal.calls]
-        return Log([*self._core.log.entries, *calls]).effects
+        core = self._opened
+        return Log([*core.log.entries, *(call.as_dict() for call in core.journal.calls)]).effects
 
     @property
     def progress(self) -> float:
         """How much of the plan is done, from 0 to 1."""
-        return self._core.tasks.progress
+        return self._opened.tasks.progress
 
     def __repr__(self) -> str:
         stands = "open" if self._is_open else "closed"

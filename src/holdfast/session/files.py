@@ -12,7 +12,7 @@ from holdfast.verbs import plan
 from holdfast.verbs.plan import Plan
 
 if TYPE_CHECKING:
-    from holdfast.workspace import Workspace
+    from holdfast.workspace import Restored, TreeDiff, Workspace
 
 
 class WorkspaceLike(Protocol):
@@ -42,11 +42,17 @@ class Directory:
         """The files as they are, kept."""
         return self.workspace.snapshot_for_checkpoint(store=self._store).as_value()
 
-    def put_back(self, captured: dict[str, Any]) -> None:
+    def put_back(self, captured: dict[str, Any]) -> Restored:
         """Make the files what they were, unless they are; what is replaced is kept first."""
         from holdfast.workspace import Snapshot
 
-        self.workspace.restore(Snapshot.from_value(captured))
+        return self.workspace.restore(Snapshot.from_value(captured))
+
+    def changes(self, before: dict[str, Any], after: dict[str, Any]) -> TreeDiff:
+        """What is other in the files as they were captured later."""
+        from holdfast.workspace.workspace import compared
+
+        return compared(self._store, before, after)
 
     def fork_captured(self, captured: dict[str, Any], path: str | Path) -> Directory:
         """A workspace at another path with the files as they were."""
@@ -59,8 +65,16 @@ class Directory:
 class Files:
     """A workspace, as plans."""
 
-    def __init__(self, opening: Callable[[], WorkspaceLike]) -> None:
+    def __init__(
+        self, opening: Callable[[], WorkspaceLike], settles: bool = True, is_there: bool = True
+    ) -> None:
         self._opening = opening
+        self._is_there = is_there
+        """Whether the directory is at hand, or only what was recorded of it."""
+        self.settles = settles
+        """Whether opening the session puts them back, or captures what was edited meanwhile."""
+        self.agree: bool | None = None
+        """Whether they are as recorded, but for what others edit; None while nobody looked."""
 
     @cached_property
     def workspace(self) -> WorkspaceLike:
@@ -69,6 +83,7 @@ class Files:
 
     def open(self) -> Plan[None]:
         """Open it, which may have to wait for others."""
+        self.agree = None
         yield from plan.do(lambda: self.workspace)
 
     @property
@@ -78,8 +93,47 @@ class Files:
 
     def capture(self) -> Plan[dict[str, Any]]:
         """The files as they are, to be kept in a checkpoint."""
-        return (yield from plan.do(self.workspace.capture))
+        captured = yield from plan.do(self.workspace.capture)
+        self.agree = True if self._is_there else self.agree
+        return captured
 
     def put_back(self, captured: dict[str, Any]) -> Plan[Any]:
         """Make the files what they were; what is replaced is kept first."""
-        return (yield from plan.do(lambda: self.workspace.put_back(captured)))
+        done = yield from plan.do(lambda: self.workspace.put_back(captured))
+        self.agree = True if self._is_there else self.agree
+        return done
+
+    def opened_for(self, agent_id: str, session_id: str) -> Plan[bool]:
+        """Note on this machine that a session works here; returns whether it did before."""
+        workspace = self.workspace
+        if not isinstance(workspace, Directory):
+            return True
+        return (yield from plan.do(lambda: workspace.workspace.works_for(agent_id, session_id)))
+
+    def fall_behind(self) -> None:
+        """They may not be as recorded: a tool was cut off, or they are yet to be put back."""
+        self.agree = False if self._is_there else self.agree
+
+    def is_home_of(self, captured: dict[str, Any], is_noted: bool, was_run: bool) -> bool:
+        """Whether the files were captured in this very directory, on this machine.
+
+        The session is noted to have worked here; or it was run, before that was noted.
+        """
+        workspace = self.workspace
+        if not isinstance(workspace, Directory):
+            return True
+        shown = workspace.workspace
+        return captured.get("workspace") == shown.name and (
+            is_noted or (was_run and shown.was_known)
+        )
+
+    def changed(self, before: dict[str, Any], after: dict[str, Any]) -> Plan[int]:
+        """How many files are other ones; times alone do not count."""
+        if before.get("tree_id") == after.get("tree_id"):
+            return 0
+        workspace = self.workspace
+        if not isinstance(workspace, Directory):
+            return 1
+        found = yield from plan.do(lambda: workspace.changes(before, after))
+        every = (found.added, found.removed, found.modified, found.renamed, found.mode)
+        return sum(map(len, every))

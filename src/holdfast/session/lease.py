@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -24,6 +25,9 @@ from holdfast.verbs.engine import Engine
 from holdfast.verbs.plan import Plan
 
 DEFAULT_LEASE = 30.0
+CRASHED, BEHIND, CLEAN, RELEASED = "crashed", "behind", "clean", "released"
+"""How a lease ended: not given back; given back, with files that are not as recorded, or that are;
+or given back by a version that did not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,8 @@ class Lease:
     owner: str
     seconds: float
     until: datetime
+    before: str | None = None
+    """How the lease before ended: one of CRASHED, BEHIND, CLEAN and RELEASED; None if none was."""
 
     @property
     def fence(self) -> Fence:
@@ -64,7 +70,7 @@ def acquire(
     if held is not None and taken:
         _check_free(session_id, held, takeover)
     number = 1 if held is None else held["number"] + 1
-    lease = Lease(scope, number, _this_process(), seconds, _end(seconds))
+    lease = Lease(scope, number, _this_process(), seconds, _end(seconds), _ending(held))
     written = notes.Written()
     written.add(engine, scope, f"lease/{number}", _value(lease))
     try:
@@ -78,15 +84,62 @@ def acquire(
 
 def _held(engine: Engine, scope: str) -> Plan[dict[str, Any] | None]:
     """The last lease of a session and how it stands."""
-    last: dict[str, Any] | None = None
-    for note, value in (yield from notes.read(engine, [scope], on_unknown="raw")):
+    return (yield from _lasts(engine, [scope])).get(scope)
+
+
+def _lasts(engine: Engine, scopes: Collection[str]) -> Plan[dict[str, dict[str, Any]]]:
+    """The last lease of each of some sessions."""
+    found: dict[str, dict[str, Any]] = {}
+    for note, value in (yield from notes.read(engine, list(scopes), on_unknown="raw")):
+        last = found.get(note.scope)
         number, _, mark = note.key.removeprefix("lease/").partition("/")
         if last is None or int(number) > last["number"]:
-            last = {"number": int(number), "released": False, **value}
+            found[note.scope] = {"number": int(number), "released": False, **value}
         elif int(number) == last["number"]:
             # A renewal under way may be written after the lease was given back.
-            last = {**last, **value, "released": last["released"] or mark == "released"}
-    return last
+            is_over = last["released"] or mark == "released"
+            found[note.scope] = {**last, **value, "released": is_over}
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How the last lease of a session stands."""
+
+    is_held: bool
+    """Whether its process lives, as far as can be told."""
+    may_have_unknown: bool
+    owner: str
+
+
+def endings(
+    engine: Engine, sessions: Collection[tuple[str, str]]
+) -> Plan[dict[tuple[str, str], Ending]]:
+    """How the last leases of sessions stand; those that never had one are left out."""
+    scopes = {scope_of(*session): session for session in sessions}
+    found = (yield from _lasts(engine, list(scopes))) if scopes else {}
+    return {scopes[scope]: _stands(held) for scope, held in found.items()}
+
+
+def _stands(held: dict[str, Any]) -> Ending:
+    is_over = held["released"] or _is_dead(held["owner"]) or datetime.now(UTC) >= held["until"]
+    unknown = not held["released"] or bool(held.get("unknown", 0))
+    return Ending(not is_over, unknown, _shown(held["owner"]))
+
+
+def was_clean(lease: Lease, unknown: Collection[Any]) -> bool:
+    """Whether the files were as recorded when the session was let go of before this lease.
+
+    Versions that did not say let go of it also where a call had been cut off.
+    """
+    return lease.before in (None, CLEAN) or (lease.before == RELEASED and not unknown)
+
+
+def _ending(held: dict[str, Any] | None) -> str | None:
+    if held is None:
+        return None
+    left = held.get("left")
+    return CRASHED if not held["released"] else left if left in (CLEAN, BEHIND) else RELEASED
 
 
 def _check_free(session_id: str, held: dict[str, Any], takeover: bool) -> None:
@@ -115,10 +168,11 @@ def renew(engine: Engine, lease: Lease) -> Plan[Lease]:
     return again
 
 
-def release(engine: Engine, lease: Lease) -> Plan[None]:
-    """Give a lease back."""
+def release(engine: Engine, lease: Lease, left: str = CLEAN, unknown: int = 0) -> Plan[None]:
+    """Give a lease back, and say how the files were left, and how many calls are of unknown end."""
     written = notes.Written()
-    written.add(engine, lease.scope, f"lease/{lease.number}/released", _value(lease))
+    value = {**_value(lease), "left": left, "unknown": unknown}
+    written.add(engine, lease.scope, f"lease/{lease.number}/released", value)
     try:
         yield from written.write()
     except NoteExists:

@@ -8,19 +8,19 @@ checkpoint that ends it has the target as its parent; the way that is left stays
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
-from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 from holdfast.errors import (
+    CheckpointIntegrityError,
     CheckpointNotFoundError,
     InvalidArgumentError,
     RollbackRefusedError,
     RunError,
 )
 from holdfast.model import Checkpoint, CheckpointInfo, checked_name
+from holdfast.session import recovery
 from holdfast.session.core import ROLLBACK, ROLLED_BACK_FROM, SESSION, Core
 from holdfast.session.effects import Effect
 from holdfast.session.log import Entry, Log, turned
@@ -56,10 +56,44 @@ class RolledBack:
 
 
 def opened(core: Core) -> Plan[None]:
-    """Open a run, and finish a rollback that was cut off."""
+    """Open a run, see to its files, and finish a rollback that was cut off.
+
+    Where what is needed for that is missing, nothing is changed.
+    """
     yield from core.open()
-    if core.pending_rollback is not None:
-        yield from _carry_out(core, core.pending_rollback)
+    intent = core.pending_rollback
+    if intent is not None:
+        yield from _check_pending(core, intent)
+    yield from recovery.settle(core)
+    if intent is not None:
+        yield from _carry_out(core, intent)
+
+
+def _check_pending(core: Core, intent: dict[str, Any]) -> Plan[None]:
+    """Refuse a note of a rollback that none of this session's can be, or that cannot be ended."""
+    here = core.at.checkpoint_id
+    checked_intent(here, intent)
+    target = yield from get_info(intent["target"])
+    if (target.agent_id, target.session_id) != core.session:
+        before = yield from ancestors(here)
+        if target.checkpoint_id not in {info.checkpoint_id for info in before}:
+            raise CheckpointIntegrityError(here, "its note of a rollback leads to another session")
+    if "state" in intent["scope"]:
+        kept = yield from restore(core.engine, target.checkpoint_id, True, core.options.on_unknown)
+        _functions(core, _standing(core, kept))
+
+
+def checked_intent(checkpoint_id: str, intent: Any) -> dict[str, Any]:
+    """What a note says of a rollback that was begun at a checkpoint."""
+    try:
+        scope, names = intent["scope"], (intent["target"], intent["name"])
+        fits = type(scope) is list and all(each in SCOPES for each in scope)
+        fits = fits and all(type(each) is str for each in names)
+    except (KeyError, TypeError):
+        fits = False
+    if not fits:
+        raise CheckpointIntegrityError(checkpoint_id, "its note of a rollback is of another shape")
+    return dict(intent)
 
 
 def rollback(
@@ -128,7 +162,8 @@ def undo(core: Core, accept_irreversible: bool) -> Plan[RolledBack]:
     noted = yield from notes.read(
         core.engine, [target.checkpoint_id], on_unknown=core.options.on_unknown
     )
-    (scope,) = [value["scope"] for note, value in noted if note.key == ROLLBACK]
+    begun = next((value for note, value in noted if note.key == ROLLBACK), None)
+    scope = checked_intent(target.checkpoint_id, begun)["scope"]
     return (yield from _begin(core, target, scope, "rollback undone", accept_irreversible))
 
 
@@ -168,6 +203,8 @@ def _carry_out(
         reach("run:compensated")
         _turn(core, kept, [replace(each, abandoned=True) for each in later], undone, entered)
     files = kept.workspace if "files" in intent["scope"] else None
+    if core.files is not None and files is not None:
+        core.files.fall_behind()
     now = yield from core.checkpoint(
         intent["name"],
         parent_id=target.checkpoint_id if "state" in intent["scope"] else before,
@@ -250,28 +287,8 @@ def _functions(core: Core, standing: list[Effect]) -> dict[str, Callable[..., An
     for effect in standing:
         if effect.compensate is None or effect.is_unknown:
             continue
-        function = (
-            core.functions.get(effect.id)
-            or core.functions.get(effect.compensate)
-            or find_function(effect.compensate)
-        )
-        if function is None:
-            raise RunError(
-                f"{effect} is undone by {effect.compensate}, which this program has not loaded: "
-                "import it, or open the session with tools=[that function]"
-            )
-        found[effect.id] = function
+        found[effect.id] = core.functions.find(effect)
     return found
-
-
-def find_function(path: str) -> Callable[..., Any] | None:
-    """The function of that path if its module is imported already; nothing is imported."""
-    module, _, name = path.partition(":")
-    found: Any = sys.modules.get(module)
-    for part in name.split("."):
-        found = getattr(found, part, None)
-    is_function = isinstance(found, (FunctionType, BuiltinFunctionType, type))
-    return found if is_function and callable(found) else None
 
 
 def _compensate(

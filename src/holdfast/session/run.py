@@ -6,7 +6,7 @@ import contextlib
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -22,8 +22,8 @@ from holdfast.model import CheckpointInfo
 from holdfast.session import calls
 from holdfast.session import rollback as back
 from holdfast.session.branch import Adoptable, adopted, forked, workspace_of
-from holdfast.session.core import Core, Options
-from holdfast.session.effects import Effect, Kind
+from holdfast.session.core import Options
+from holdfast.session.effects import Effect, Kind, takes
 from holdfast.session.faces import RunFace, TaskFace, TasksFace
 from holdfast.session.files import Files
 from holdfast.session.journal import ENDED, RETRY
@@ -63,7 +63,7 @@ class Run(RunFace):
         return self
 
     def _open(self) -> None:
-        self._core = Core(self._core.engine, self._core.options, self._core.files)
+        self._core = self._core.anew()
         self._over.clear()
         try:
             self._client._run(back.opened(self._core))
@@ -126,6 +126,7 @@ class Run(RunFace):
     @property
     def tasks(self) -> Tasks:
         """The plan of the run."""
+        self._core.check_opened()
         return Tasks(self, None)
 
     def checkpoint(self, name: str | None = None, **tags: Any) -> str:
@@ -156,6 +157,7 @@ class Run(RunFace):
         "reversible" (``compensate(output, *args)`` undoes it) or "irreversible". ``key`` tells the
         call apart from others like it, and makes it once in the session. A call that cannot be
         undone and was made on a way that was rolled back is not made again, unless ``again``.
+        A tool that takes one of these names itself gets it by ``functools.partial(tool, key=…)``.
         """
         return self._client._run(
             calls.call(self._core, function, args, kwargs, effect, compensate, key, again)
@@ -168,14 +170,21 @@ class Run(RunFace):
         effect: Kind = "local",
         compensate: Callable[..., Any] | None = None,
     ) -> Any:
-        """Make a function a tool of this run: calling it is ``run.call``."""
+        """Make a function a tool of this run: calling it is ``run.call``.
+
+        ``key=`` and ``again=`` are those of the call, unless the function takes them itself.
+        """
 
         def make(function: Callable[..., Any]) -> Callable[..., Any]:
+            self._core.functions.give(function)
+            self._core.functions.give(compensate)
+
             @wraps(function)
-            def tool(*args: Any, key: str | None = None, **kwargs: Any) -> Any:
-                return self.call(
-                    function, *args, effect=effect, compensate=compensate, key=key, **kwargs
-                )
+            def tool(*args: Any, **kwargs: Any) -> Any:
+                ours = {each: kwargs.pop(each) for each in ("key", "again") if each in kwargs}
+                own = {each: ours.pop(each) for each in list(ours) if takes(function, each)}
+                called = partial(function, **kwargs, **own)
+                return self.call(called, *args, effect=effect, compensate=compensate, **ours)
 
             return tool
 
@@ -183,7 +192,7 @@ class Run(RunFace):
 
     def unknown_effects(self) -> list[UnknownEffect]:
         """Calls that were begun and of whose end nothing is known, to be decided."""
-        return [UnknownEffect(self, effect) for effect in self._core.journal.unknown()]
+        return [UnknownEffect(self, effect) for effect in self._opened.journal.unknown()]
 
     def rollback(
         self,
@@ -228,6 +237,7 @@ class Run(RunFace):
                 files = self._fork_files(session_id, None if paths is None else paths[number])
             options = replace(self._core.options, session_id=session_id)
             run = Run(self._client, options, files)
+            run._core.functions = self._core.functions
             run._open()
             self._forks.append(run)
             runs.append(run)

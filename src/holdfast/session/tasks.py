@@ -121,6 +121,14 @@ class Plan:
         _check_needs(merged)
         self.records = merged
 
+    def is_open(self, block: tuple[str | None, int]) -> bool:
+        """Whether a resumed program comes to calls of a block again: it is still in that."""
+        task, attempt = block
+        if task is None:
+            return True
+        record = self.known(task)
+        return record is not None and (record.status, record.attempts) == ("in_progress", attempt)
+
     def next(self, parent: str | None, passed: set[str]) -> TaskRecord | None:
         """The first task that is not done and whose needs are; none that was given out before."""
         status = {record.id: record.status for record in self.records}

@@ -41,6 +41,10 @@ def check_record(info: CheckpointInfo) -> None:
     for what in _NAMES:
         if values[what] is not None:
             checked_name(what, values[what])
+    if info.checkpoint_id.startswith("/"):  # else its notes would be leases, or decisions
+        raise InvalidArgumentError(
+            f"checkpoint_id {info.checkpoint_id!r} begins with '/', as no checkpoint's does"
+        )
     for what in _NUMBERS:
         if values[what] is not None and not 0 <= values[what] < 2**63:
             raise InvalidArgumentError(f"{what} is a number from 0, not {values[what]!r}")

@@ -31,22 +31,32 @@ _MOST_LINKS = 40
 
 def home_of(store: Store, root: bytes) -> Home:
     """The home of a workspace in a store."""
-    own = hashlib.sha256(root).hexdigest()[:24]
+    directory = directory_of(store, own_name(root))
+    if directory is None:
+        return Home(tempfile.mkdtemp(prefix="holdfast-"), is_temporary=True)
+    return Home(directory)
+
+
+def own_name(root: bytes) -> str:
+    """What the home of a directory is called."""
+    return hashlib.sha256(root).hexdigest()[:24]
+
+
+def directory_of(store: Store, own: str) -> str | None:
+    """Where a home is; None if the store, and so all that is known of it, goes with the process."""
     if store.files:
         first = store.files[0]
         above, name = os.path.split(first)
         if os.path.isdir(first):
-            directory = os.path.join(first, ".workspaces", own)
-        elif os.path.basename(above) == ".holdfast":
-            directory = os.path.join(above, "workspaces", f"{own}-{name}")
-        else:
-            directory = os.path.join(above, f"{name}.workspaces", own)
-        return Home(directory)
-    if not store.blocks:  # it is gone with this process, and so may be what is known of it
-        return Home(tempfile.mkdtemp(prefix="holdfast-"), is_temporary=True)
+            return os.path.join(first, ".workspaces", own)
+        if os.path.basename(above) == ".holdfast":
+            return os.path.join(above, "workspaces", f"{own}-{name}")
+        return os.path.join(above, f"{name}.workspaces", own)
+    if not store.blocks:
+        return None
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     its = hashlib.sha256(store.name.encode()).hexdigest()[:12]
-    return Home(os.path.join(cache, "holdfast", "workspaces", f"{own}-{its}"))
+    return os.path.join(cache, "holdfast", "workspaces", f"{own}-{its}")
 
 
 def private_paths(store: Store, root: bytes) -> frozenset[bytes]:
@@ -214,7 +224,7 @@ class Home:
 
     def remove(self) -> None:
         """Remove it; whoever opens the workspace again begins anew."""
-        for name in ("index", "index.new", "journal", "journal.new", "lock"):
+        for name in ("index", "index.new", "journal", "journal.new", "lock", "place", "place.new"):
             with suppress(FileNotFoundError):
                 os.unlink(os.path.join(self.directory, name))
         with suppress(OSError):  # gone already, or somebody else keeps something there

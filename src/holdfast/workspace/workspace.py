@@ -15,6 +15,7 @@ from holdfast.model import Checkpoint, checked_name
 from holdfast.stores.base import Store
 from holdfast.stores.unfinished import left_behind
 from holdfast.stores.urls import open_store
+from holdfast.workspace import places
 from holdfast.workspace.capture import Capturer, Progress
 from holdfast.workspace.clone import Cloner
 from holdfast.workspace.diff import TreeDiff, compare
@@ -69,6 +70,8 @@ class Workspace:
         self._owns_store = not isinstance(store, (Face, Store))
         self._store = _store_of(store)
         self._closed = False
+        self._sessions: set[bytes] = set()
+        """Those that are noted to work here."""
         self.recovered: Restored | None = None
         """What was done to complete a restore that an earlier process did not end, if one."""
         try:
@@ -90,11 +93,44 @@ class Workspace:
             )
             left_behind(self._store.files)
             with self._home.mutex, self._home.alone():
+                self._remember()
                 self.recovered = self._restorer.recover()
         except BaseException:
             if self._owns_store:
                 self._store.close()
             raise
+
+    def _remember(self) -> None:
+        """Note where this workspace is."""
+        before = places.read(self._home.directory)
+        now = (before or places.Place(self._root)).called(self.name)
+        self._is_older = before is None and os.path.exists(self._home.index)
+        if now != before:
+            places.write(self._home.directory, now)
+
+    def works_for(self, agent_id: str, session_id: str) -> bool:
+        """Note that a session works here, so that its files are found from anywhere.
+
+        Returns whether that was known on this machine before.
+        """
+        own = places.digest(agent_id, session_id)
+        if own in self._sessions:
+            return True
+        self._sessions.add(own)
+        with self._home.mutex, self._alone():
+            before = places.read(self._home.directory) or places.Place(self._root)
+            now = before.called(self.name).with_session(agent_id, session_id)
+            if now != before:
+                places.write(self._home.directory, now)
+        return own in before.sessions
+
+    @property
+    def was_known(self) -> bool:
+        """Whether it may have been worked in before this machine noted by whom.
+
+        What a store on this disk has is of this machine, unless it was brought there.
+        """
+        return bool(self._store.files) or not self._store.blocks or self._is_older
 
     @property
     def path(self) -> str:

@@ -1,0 +1,162 @@
+"""The files when a session is opened again: people's own after a clean end, put back after a crash.
+
+A run says when it lets go of a session whether the files are as recorded. If so, whatever is other
+when it is opened again was edited by people, and is kept: it becomes a checkpoint of its own. If
+not, a call was cut off or the process was killed: the files are put back to what was recorded last,
+so that they and the recorded outputs agree, and that is said, noted, and can be taken back.
+"""
+
+from __future__ import annotations
+
+import logging
+import shlex
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from holdfast.errors import CheckpointIntegrityError
+from holdfast.ids import new_id
+from holdfast.session import lease as leases
+from holdfast.session.core import Core
+from holdfast.session.effects import Effect
+from holdfast.verbs import notes
+from holdfast.verbs.engine import Engine
+from holdfast.verbs.plan import Plan
+
+EDITED = "edited_outside"
+"""The tag of a checkpoint of what people edited between two runs: how many files."""
+RECOVERED = "recovered"
+"""How the keys of notes begin that tell of files that were put back."""
+_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Recovered:
+    """What was done to the files when a session was opened."""
+
+    reason: Literal["crash", "elsewhere"]
+    """Why: the run before was cut off, or the session has not worked in this directory before."""
+    undo_tree: str
+    """The files as they were found: ``workspace.restore`` and ``holdfast restore`` take it."""
+    written: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    touched: tuple[str, ...] = ()
+    """Files that only got another mode or time."""
+    call: Effect | None = None
+    """The call that was cut off, if one was."""
+    session_id: str = ""
+    path: str | None = None
+    """The directory."""
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """All files that were changed."""
+        return tuple(dict.fromkeys((*self.written, *self.removed, *self.touched)))
+
+    def __str__(self) -> str:
+        named = ", ".join(self.paths[:_SHOWN])
+        more = f" and {len(self.paths) - _SHOWN} more" if len(self.paths) > _SHOWN else ""
+        why = "after a crash" if self.reason == "crash" else "as the session left them elsewhere"
+        during = f", which cut off {self.call}" if self.call is not None else ""
+        return (
+            f"session {self.session_id!r}: files put back {why}{during}: {named}{more} "
+            f"(undo: holdfast restore {self.undo_tree}{_to(self.path)})"
+        )
+
+
+def _to(path: str | None) -> str:
+    return "" if path is None else f" --to {shlex.quote(path)}"
+
+
+def settle(core: Core) -> Plan[None]:
+    """See to the files of a run that is being opened."""
+    files, lease = core.files, core.held()
+    if files is None or not files.settles:
+        return
+    is_noted = yield from files.opened_for(*core.session)
+    if not core.resumed or core.files_at is None:
+        return
+    if not isinstance(core.files_at, dict):
+        raise CheckpointIntegrityError(core.at.checkpoint_id, "its workspace is of another shape")
+    unknown = core.journal.unknown()
+    was_run = lease.before is not None
+    is_home = files.is_home_of(core.files_at, is_noted, was_run)
+    if not is_home or (core.is_fork_root and not was_run):
+        yield from _put_back(core, "elsewhere", None)
+    elif not leases.was_clean(lease, unknown):
+        yield from _put_back(core, "crash", unknown[-1] if unknown else None)
+    elif core.pending_rollback is None:
+        yield from _keep(core, core.files_at)
+
+
+def _keep(core: Core, before: dict[str, Any]) -> Plan[None]:
+    """After a clean end: what people edited since is the truth, and is captured."""
+    assert core.files is not None
+    now = yield from core.files.capture()
+    edited = yield from core.files.changed(before, now)
+    if edited:
+        yield from core.recapture("edited outside", now, {EDITED: edited})
+
+
+def _put_back(core: Core, reason: Literal["crash", "elsewhere"], call: Effect | None) -> Plan[None]:
+    """Make the files what was recorded last, and say so if that changed any."""
+    assert core.files is not None
+    done = yield from core.files.put_back(core.files_at or {})
+    if done is None or not done.changed:
+        return
+    found = Recovered(
+        reason,
+        done.undo_tree,
+        done.written,
+        done.removed,
+        done.touched,
+        call,
+        core.session[1],
+        str(core.files.workspace.path),
+    )
+    yield from _note(core, found)
+    core.recovered = found
+    logging.getLogger("holdfast").warning("%s", found)
+
+
+def _note(core: Core, found: Recovered) -> Plan[None]:
+    """Note on the head that files were put back, and what leads back."""
+    value = {
+        "reason": found.reason,
+        "undo_tree": found.undo_tree,
+        "files": len(found.paths),
+        "call": None if found.call is None else found.call.id,
+        "at": datetime.now(UTC),
+    }
+    written = notes.Written()
+    written.add(core.engine, core.at.checkpoint_id, f"{RECOVERED}/{new_id()}", value)
+    yield from written.write()
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """A note that files were put back when a session was opened at that checkpoint."""
+
+    checkpoint_id: str
+    reason: str
+    undo_tree: str
+    files: int
+    at: datetime | None = None
+
+    def __str__(self) -> str:
+        why = "after a crash" if self.reason == "crash" else "as the session left them elsewhere"
+        return f"files put back {why} (undo: {self.undo_tree})"
+
+
+def recoveries(engine: Engine, checkpoint_ids: Iterable[str]) -> Plan[list[Recovery]]:
+    """Where files were put back among these checkpoints, the oldest first."""
+    found: list[Recovery] = []
+    for note, value in (yield from notes.read(engine, list(checkpoint_ids), on_unknown="raw")):
+        if not note.key.startswith(f"{RECOVERED}/") or not isinstance(value, dict):
+            continue
+        tree, number, at = value.get("undo_tree"), value.get("files"), value.get("at")
+        if isinstance(tree, str) and isinstance(number, int):
+            when = at if isinstance(at, datetime) else None
+            found.append(Recovery(note.scope, str(value.get("reason")), tree, number, when))
+    return found

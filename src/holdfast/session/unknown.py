@@ -1,0 +1,174 @@
+"""Calls of unknown end that wait for a person to decide, in any session of a store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from holdfast.errors import InvalidArgumentError, RunError
+from holdfast.model import CheckpointInfo, checked_name
+from holdfast.session import calls as tool_calls
+from holdfast.session import journal as journals
+from holdfast.session import lease as leases
+from holdfast.session.core import Core, Options
+from holdfast.session.effects import Effect
+from holdfast.session.journal import ENDED, RETRY
+from holdfast.session.log import Log
+from holdfast.session.tasks import Plan as TaskPlan
+from holdfast.stores.base import Query
+from holdfast.verbs import notes, plan
+from holdfast.verbs.engine import Engine
+from holdfast.verbs.plan import Plan
+from holdfast.verbs.read import restore, sessions
+
+_SHORTEST = 6
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownCall:
+    """A call that was begun and may have done something that lasts; its end is not recorded."""
+
+    effect_id: str
+    agent_id: str
+    session_id: str
+    tool: str
+    kind: str
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    started_at: datetime
+    reason: str | None = None
+    """What is known of why."""
+
+    def __str__(self) -> str:
+        shown = [repr(each) for each in self.args]
+        shown += [f"{name}={each!r}" for name, each in self.kwargs.items()]
+        return f"{self.tool}({', '.join(shown)})"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What somebody decided of such a call."""
+
+    mark: str
+    changes: Mapping[str, Any] = field(default_factory=dict)
+
+
+def verdict(done: Any, failed: object, retry: object) -> Verdict:
+    """The one thing that was decided; an error if it is none, or several."""
+    given = [done is not ..., failed not in (None, False), retry not in (None, False)]
+    if sum(given) != 1:
+        raise InvalidArgumentError(
+            "say one thing of the call: done=what it gave, failed=why, or retry=True"
+        )
+    if given[0]:
+        return Verdict(ENDED, {"status": "done", "output": done})
+    if given[2]:
+        return Verdict(RETRY)
+    if not isinstance(failed, (str, Exception)) and failed is not True:
+        raise InvalidArgumentError(f"failed is a reason or an exception, not {failed!r}")
+    error = failed if isinstance(failed, Exception) else None
+    told = RunError("it did not take place" if failed is True else str(failed))
+    return Verdict(ENDED, {"status": "failed", "error": error or told})
+
+
+def unknown_calls(
+    engine: Engine,
+    agent_id: str | None = None,
+    session_id: str | None = None,
+    also_held: bool = False,
+) -> Plan[list[UnknownCall]]:
+    """Calls that wait to be decided of, the oldest first.
+
+    Those of a session that a process works on may be being made now, and are left out.
+    """
+    if session_id is None:
+        heads = [each.head for each in (yield from sessions(agent_id))]
+    else:
+        heads = yield from _heads_of(agent_id, checked_name("session_id", session_id))
+    found: list[UnknownCall] = []
+    noted = yield from _notes_of(engine, heads)
+    ended = yield from leases.endings(engine, [_session(head) for head in heads])
+    for head in heads:
+        last = ended.get(_session(head))
+        its = noted.get(head.checkpoint_id, [])
+        if last is not None and last.is_held and not also_held:
+            continue
+        if its or (last is not None and last.may_have_unknown):
+            found += yield from _waiting(engine, head, its)
+    return sorted(found, key=lambda call: call.started_at)
+
+
+def _session(head: CheckpointInfo) -> tuple[str, str]:
+    return head.agent_id, head.session_id
+
+
+def _heads_of(agent_id: str | None, session_id: str) -> Plan[list[CheckpointInfo]]:
+    """The newest checkpoint of the sessions of that name, one for each agent."""
+    if agent_id is not None:
+        return (yield from plan.query(Query(agent_id=agent_id, session_id=session_id, limit=1)))
+    every = yield from sessions(None)
+    return [each.head for each in every if each.session_id == session_id]
+
+
+def _notes_of(
+    engine: Engine, heads: Sequence[CheckpointInfo]
+) -> Plan[dict[str, list[tuple[str, Any]]]]:
+    """The journals of sessions, by their heads."""
+    ids = [head.checkpoint_id for head in heads]
+    found: dict[str, list[tuple[str, Any]]] = {}
+    for note, value in (yield from notes.read(engine, ids, on_unknown="raw")) if ids else ():
+        if note.key.startswith(("call/", f"{journals.TAKEN}/")):
+            found.setdefault(note.scope, []).append((note.key, value))
+    return found
+
+
+def _waiting(
+    engine: Engine, head: CheckpointInfo, noted: list[tuple[str, Any]]
+) -> Plan[list[UnknownCall]]:
+    kept = yield from restore(engine, head.checkpoint_id, True, "raw")
+    opened = Log(kept.effects).open_calls(TaskPlan(kept.tasks).is_open) if kept.effects else []
+    every, retried = journals.read(noted, opened)
+    return [_told(head, call) for call in every if call.is_unknown and call.id not in retried]
+
+
+def _told(head: CheckpointInfo, call: Effect) -> UnknownCall:
+    return UnknownCall(
+        call.id,
+        head.agent_id,
+        head.session_id,
+        call.tool,
+        call.kind,
+        tuple(call.args),
+        dict(call.kwargs),
+        call.started_at,
+        call.reason,
+    )
+
+
+def find(engine: Engine, effect_id: str) -> Plan[UnknownCall]:
+    """The call that is meant, by its id or the beginning of it."""
+    if len(checked_name("effect_id", effect_id)) < _SHORTEST:
+        raise RunError(f"give at least {_SHORTEST} characters of the id, not {effect_id!r}")
+    every = yield from unknown_calls(engine, also_held=True)
+    found = [call for call in every if call.effect_id.startswith(effect_id)]
+    if len(found) != 1:
+        what = "no call of unknown end has" if not found else "several calls of unknown end have"
+        raise RunError(f"{what} the id {effect_id!r}: see client.unknown_effects()")
+    return found[0]
+
+
+def core_of(engine: Engine, call: UnknownCall, takeover: bool) -> Core:
+    """The session of a call, to be opened without its files and classes."""
+    options = Options(call.agent_id, call.session_id, takeover=takeover, on_unknown="raw")
+    return Core(engine, options, None)
+
+
+def decide(core: Core, call: UnknownCall, verdict: Verdict) -> Plan[None]:
+    """Record a verdict, in the session's own journal and under its lease."""
+    yield from core.open()
+    known = {each.id: each for each in core.journal.unknown()}
+    if call.effect_id not in known:
+        raise RunError(f"{call} is not unknown any more")
+    yield from tool_calls.decide(core, known[call.effect_id], verdict.mark, **verdict.changes)
