@@ -131,7 +131,7 @@ def _note(core: Core, found: Recovered) -> Plan[None]:
     }
     written = notes.Written()
     written.add(core.engine, core.at.checkpoint_id, f"{RECOVERED}/{new_id()}", value)
-    yield from written.write()
+    yield from core.note(written)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import Any
 from holdfast.errors import InvalidArgumentError, RunError
 from holdfast.model import CheckpointInfo, checked_name
 from holdfast.session import calls as tool_calls
+from holdfast.session import heads
 from holdfast.session import journal as journals
 from holdfast.session import lease as leases
 from holdfast.session.core import Core, Options
@@ -18,7 +19,7 @@ from holdfast.session.journal import ENDED, RETRY
 from holdfast.session.log import Log
 from holdfast.session.tasks import Plan as TaskPlan
 from holdfast.stores.base import Query
-from holdfast.verbs import notes, plan
+from holdfast.verbs import plan
 from holdfast.verbs.engine import Engine
 from holdfast.verbs.plan import Plan
 from holdfast.verbs.read import restore, sessions
@@ -84,19 +85,18 @@ def unknown_calls(
     Those of a session that a process works on may be being made now, and are left out.
     """
     if session_id is None:
-        heads = [each.head for each in (yield from sessions(agent_id))]
+        newest = [each.head for each in (yield from sessions(agent_id))]
     else:
-        heads = yield from _heads_of(agent_id, checked_name("session_id", session_id))
+        newest = yield from _heads_of(agent_id, checked_name("session_id", session_id))
     found: list[UnknownCall] = []
-    noted = yield from _notes_of(engine, heads)
-    ended = yield from leases.endings(engine, [_session(head) for head in heads])
-    for head in heads:
+    journaled = yield from _journaled(engine, newest)
+    ended = yield from leases.endings(engine, [_session(head) for head in newest])
+    for head in newest:
         last = ended.get(_session(head))
-        its = noted.get(head.checkpoint_id, [])
         if last is not None and last.is_held and not also_held:
             continue
-        if its or (last is not None and last.may_have_unknown):
-            found += yield from _waiting(engine, head, its)
+        if head.checkpoint_id in journaled or (last is not None and last.may_have_unknown):
+            found += yield from _waiting(engine, _session(head))
     return sorted(found, key=lambda call: call.started_at)
 
 
@@ -112,25 +112,21 @@ def _heads_of(agent_id: str | None, session_id: str) -> Plan[list[CheckpointInfo
     return [each.head for each in every if each.session_id == session_id]
 
 
-def _notes_of(
-    engine: Engine, heads: Sequence[CheckpointInfo]
-) -> Plan[dict[str, list[tuple[str, Any]]]]:
-    """The journals of sessions, by their heads."""
-    ids = [head.checkpoint_id for head in heads]
-    found: dict[str, list[tuple[str, Any]]] = {}
-    for note, value in (yield from notes.read(engine, ids, on_unknown="raw")) if ids else ():
-        if note.key.startswith(("call/", f"{journals.TAKEN}/")):
-            found.setdefault(note.scope, []).append((note.key, value))
-    return found
+def _journaled(engine: Engine, newest: Sequence[CheckpointInfo]) -> Plan[set[str]]:
+    """Those of these checkpoints on which calls are noted."""
+    ids = [head.checkpoint_id for head in newest]
+    noted = (yield from plan.notes(ids)) if ids else []
+    return {note.scope for note in noted if note.key.startswith("call/")}
 
 
-def _waiting(
-    engine: Engine, head: CheckpointInfo, noted: list[tuple[str, Any]]
-) -> Plan[list[UnknownCall]]:
-    kept = yield from restore(engine, head.checkpoint_id, True, "raw")
+def _waiting(engine: Engine, session: tuple[str, str]) -> Plan[list[UnknownCall]]:
+    head = yield from heads.find(engine, session, "raw")
+    if head is None:  # removed meanwhile
+        return []
+    kept = yield from restore(engine, head.info.checkpoint_id, True, "raw")
     opened = Log(kept.effects).open_calls(TaskPlan(kept.tasks).is_open) if kept.effects else []
-    every, retried = journals.read(noted, opened)
-    return [_told(head, call) for call in every if call.is_unknown and call.id not in retried]
+    every, retried = journals.read(head.noted, opened)
+    return [_told(head.info, call) for call in every if call.is_unknown and call.id not in retried]
 
 
 def _told(head: CheckpointInfo, call: Effect) -> UnknownCall:
