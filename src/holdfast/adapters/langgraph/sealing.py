@@ -61,11 +61,20 @@ class Sealer(Locked):
         elements: list[Any] = []
         for page in sealed:
             opened = load(serde, page.tag, page.data, At(path, shape, len(elements)))
+            if not isinstance(opened, list):
+                raise SerializationError(path, f"a page of it is a {type(opened).__name__}")
             for part, mark in self._cut(opened):
                 if len(part) == len(opened):  # else its serializer gave back other elements
                     self._remember(serde, mark, page)
             elements += opened
-        return elements if shape == LIST else dict(elements)
+        if shape == LIST:
+            return elements
+        try:
+            return dict(elements)
+        except (TypeError, ValueError) as error:
+            raise SerializationError(
+                path, f"its pages hold no items of a dict ({error})"
+            ) from error
 
     def _page(self, serde: SerializerProtocol, page: list[Any], mark: bytes | None) -> Sealed:
         with self._lock:
