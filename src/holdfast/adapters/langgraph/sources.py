@@ -43,6 +43,11 @@ class Found:
     checkpoint_id: str
     parent: str | None = None
 
+    def __post_init__(self) -> None:
+        names = (*self.key, self.parent or "")
+        if not all(type(name) is str for name in names):
+            raise StoreFormatError(f"a row is no checkpoint of LangGraph's: {names!r:.200}")
+
     @property
     def key(self) -> tuple[str, str, str]:
         return self.thread_id, self.namespace, self.checkpoint_id
@@ -66,6 +71,11 @@ class Write:
     channel: str
     tag: str
     data: bytes
+
+    def __post_init__(self) -> None:
+        names = (self.task_id, self.task_path, self.channel, self.tag)
+        if not all(type(name) is str for name in names) or type(self.index) is not int:
+            raise StoreFormatError(f"a write is no write of LangGraph's: {names!r:.200}")
 
 
 class Source(ABC):
@@ -100,9 +110,13 @@ class Source(ABC):
 
     def load(self, found: Found, tag: str, data: bytes, path: str) -> Any:
         """A value of a checkpoint, at this path of it; never less than was written."""
+        if type(tag) is not str or not isinstance(data, (bytes, type(None))):
+            raise found.refused(
+                f"{path} is kept as {type(data).__name__}, and not as LangGraph does"
+            )
         with _lost_types() as lost:
             try:
-                value = self._reader(tag, data, At(path))
+                value = self._reader(tag, data or b"", At(path))
             except UnknownTypeError as error:
                 raise found.refused(error) from error
             except Exception as error:  # whatever a serializer that is not ours may raise
@@ -298,7 +312,7 @@ class SqliteSource(Source):
         ((tag, data, metadata),) = self._ask(_SQLITE_CHECKPOINT, *found.key)
         try:
             about = {} if metadata is None else json.loads(metadata)
-        except ValueError as error:
+        except (ValueError, TypeError, RecursionError) as error:
             raise found.refused(f"its metadata is no JSON ({error})") from error
         return self.load(found, tag, data, "$"), about
 
