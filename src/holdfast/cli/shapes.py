@@ -130,6 +130,17 @@ _DECIDED = _record(call=QUESTION, allowed=TRUTH, reason=_maybe(TEXT))
 _ERROR = _record(code=WHOLE, kind=TEXT, message=TEXT)
 _ERROR["properties"]["suggestions"] = _list(TEXT)
 
+ASKED = _record(
+    id=_maybe(TEXT),
+    agent_id=TEXT,
+    session_id=TEXT,
+    checkpoint_id=TEXT,
+    node=_maybe(TEXT),
+    value=TYPED,
+    resume=TEXT,
+)
+"""A question that a LangGraph thread waits at."""
+
 SHAPES: dict[str, Schema] = {
     "init": _record(url=TEXT, created=TRUTH, checkpoints=WHOLE),
     "status": _record(
@@ -157,6 +168,7 @@ SHAPES: dict[str, Schema] = {
                 checkpoints=WHOLE,
                 head=CHECKPOINT,
                 progress=PROGRESS,
+                interrupts=WHOLE,
             )
         )
     ),
@@ -177,6 +189,7 @@ SHAPES: dict[str, Schema] = {
                 )
             ),
             messages=_list(MESSAGE),
+            interrupts=_list(ASKED),
         ),
         _record(checkpoint_id=TEXT, path=TEXT, value=TYPED),
         _record(checkpoint_id=TEXT, messages=_list(MESSAGE)),
@@ -240,7 +253,7 @@ SHAPES: dict[str, Schema] = {
     ),
     "tasks": _record(checkpoint_id=TEXT, progress=PROGRESS, tasks=_list(TASK)),
     "effects": _record(session_id=TEXT, effects=_list(EFFECT)),
-    "pending": _record(pending=_list(QUESTION)),
+    "pending": _record(pending=_list(QUESTION), interrupts=_list(ASKED)),
     "approve": _DECIDED,
     "deny": _DECIDED,
     "handoff": _record(offer=OFFER),
