@@ -288,8 +288,7 @@ def test_ids_that_do_not_say_when_they_were_made_are_taken_as_langgraph_takes_th
 def test_the_play_is_not_empty(tmp_path: Path) -> None:
     with HoldfastSaver.open("memory://") as saver:
         play = Play(InMemorySaver(), saver)
-        step = {
-            "id": None,
+        step: dict[str, Any] = {
             "place": ("1", ""),
             "parent": 0,
             "new": {"a": 1},

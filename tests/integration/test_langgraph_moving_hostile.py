@@ -126,7 +126,7 @@ def test_a_hostile_postgres_database_is_refused_and_runs_nothing(
 ) -> None:
     line("one").compile(checkpointer=theirs).invoke({"value": [1]}, thread("line"))
     tag, data = {name: each for name, *each in attacks(f"touch {mark}")}[attack]
-    theirs.conn.execute(f"UPDATE {table} SET type = %s, blob = %s", (tag, data))  # type: ignore[call-overload, union-attr]
+    theirs.conn.execute(f"UPDATE {table} SET type = %s, blob = %s", (tag, data))  # type: ignore[union-attr]
 
     named = r"of thread 'line' cannot be moved: .*\$\.channel_values"
     with pytest.raises(AdapterError, match=named):
@@ -267,15 +267,16 @@ class TestFiles:
         write_chat(source)
         before = source.read_bytes()
 
-        for name, open_ in (
+        ways: list[tuple[Any, Any]] = [
             (source, HoldfastSaver.from_sqlite),
             (str(source), HoldfastSaver.from_sqlite),
             (str(source), HoldfastSaver.from_conn_string),
             (f"sqlite:///{source}", HoldfastSaver.open),
             (f"sqlite:///{source}", HoldfastSaver.from_conn_string),
-        ):
+        ]
+        for name, open_ in ways:
             with pytest.raises(StoreFormatError) as refused:
-                open_(name)  # type: ignore[operator]
+                open_(name)
             assert f"holdfast import langgraph-sqlite {source} --store" in str(refused.value)
 
         assert source.read_bytes() == before

@@ -327,17 +327,18 @@ def load(serde: Any, tag: str, data: bytes, at: At) -> Any:
             return load(serde.serde, inner, serde.cipher.decrypt(cipher, data), at)
         if _is_plain(serde.serde, JsonPlusSerializer):
             # No key was needed to write this, so it may be anybody's.
-            return _listed(serde.serde).load(tag, data, at)
+            return Guard(_listed(serde.serde, otherwise=False)).load(tag, data, at)
         return load(serde.serde, tag, data, at)
     if (
-        _is_plain(serde, JsonPlusSerializer)
-        and serde._allowed_msgpack_modules is True
-        and not serde._custom_unpack_ext_hook
-        and not (tag == "json" and serde._allowed_json_modules)
-        and not (tag == "pickle" and serde.pickle_fallback)
+        not _is_plain(serde, JsonPlusSerializer)
+        or serde._custom_unpack_ext_hook
+        or (tag == "pickle" and serde.pickle_fallback)
+        or (tag == "json" and serde._allowed_json_modules)
     ):
+        return serde.loads_typed((tag, data))  # in a way that the user chose
+    if serde._allowed_msgpack_modules is True:
         return Guard(is_data_of_program).load(tag, data, at)
-    return serde.loads_typed((tag, data))
+    return Guard(_listed(serde, otherwise=None)).load(tag, data, at)
 
 
 def _is_plain(serde: Any, kind: type) -> bool:
@@ -345,9 +346,10 @@ def _is_plain(serde: Any, kind: type) -> bool:
     return isinstance(serde, kind) and type(serde).loads_typed is kind.loads_typed  # type: ignore[attr-defined]
 
 
-def _listed(serde: Any) -> Guard:
-    """The strict reader, with the classes that the user listed for the serializer within."""
-    allowed = serde._allowed_msgpack_modules
-    if not isinstance(allowed, set):
-        return STRICT
-    return Guard(lambda module, name: (module, name) in allowed or is_safe(module, name))
+def _listed(serde: JsonPlusSerializer, otherwise: bool | None) -> Allows:
+    """What is safe, or on the list that the user gave a serializer; of others their fields."""
+    listed = serde._allowed_msgpack_modules
+    allowed = listed if isinstance(listed, set) else set()
+    return lambda module, name: (
+        True if (module, name) in allowed or is_safe(module, name) else otherwise
+    )
