@@ -95,13 +95,13 @@ class SerializationError(HoldfastError, TypeError):
 class UnknownTypeError(SerializationError):
     """A stored class is not available to this process, so its value is not revived."""
 
-    def __init__(self, path: str, type_name: str, why: str) -> None:
+    def __init__(self, path: str, type_name: str, why: str, remedy: str = "") -> None:
         self.type_name = type_name
-        super().__init__(
-            path,
-            f"{type_name} {why}; import its module first, register_type(...) it, "
-            'or restore with on_unknown="raw" to get its fields',
+        remedy = remedy or (
+            "import its module first, register_type(...) it, "
+            'or restore with on_unknown="raw" to get its fields'
         )
+        super().__init__(path, f"{type_name} {why}; {remedy}")
 
 
 class SchemaMigrationError(HoldfastError):

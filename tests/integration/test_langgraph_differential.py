@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Iterator
-from itertools import count
+from itertools import count, product
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from hypothesis import given, settings
@@ -35,20 +36,30 @@ sources = st.sampled_from(["input", "loop", "update"])
 
 odd = st.sampled_from([None, True, 1, 1.0, 0, "", "r1", [1], {"a": [True]}])
 
-puts = st.fixed_dictionaries(
-    {
-        "do": st.just("put"),
-        "place": places,
-        "parent": st.none() | picks,
-        "new": st.dictionaries(st.sampled_from(CHANNELS), values, max_size=2),
-        "gone": st.sets(st.sampled_from(CHANNELS), max_size=1),
-        "metadata": st.fixed_dictionaries(
-            {"source": sources, "step": st.integers(-1, 3)},
-            optional={"run_id": st.sampled_from(["r1", "r2"]), "odd": odd, "thread_id": values},
-        ),
-        "user": st.sampled_from(["ann", "bob"]),
-    }
+timed = st.none()
+"""A new id of LangGraph's kind, which says when it was made."""
+others = st.text(max_size=3).filter(str.strip) | st.sampled_from(
+    ["1", "2", "10", "checkpoint-1", "zz", "\u00e9", "0", "2026-01-01", str(uuid4()), "a" * 300]
 )
+
+
+def putting(ids: Any) -> Any:
+    """Steps that put, with ids of this kind."""
+    return st.fixed_dictionaries(_putting | {"id": ids})
+
+
+_putting: dict[str, Any] = {
+    "do": st.just("put"),
+    "place": places,
+    "parent": st.none() | picks,
+    "new": st.dictionaries(st.sampled_from(CHANNELS), values, max_size=2),
+    "gone": st.sets(st.sampled_from(CHANNELS), max_size=1),
+    "metadata": st.fixed_dictionaries(
+        {"source": sources, "step": st.integers(-1, 3)},
+        optional={"run_id": st.sampled_from(["r1", "r2"]), "odd": odd, "thread_id": values},
+    ),
+    "user": st.sampled_from(["ann", "bob"]),
+}
 writes = st.fixed_dictionaries(
     {
         "do": st.just("write"),
@@ -87,12 +98,16 @@ lists = st.fixed_dictionaries(
     }
 )
 deletes = st.fixed_dictionaries({"do": st.just("delete"), "thread": st.sampled_from(THREADS)})
-scripts = st.tuples(
-    st.lists(puts, min_size=1, max_size=4),
-    st.lists(puts | writes | writes | writes | gets | lists | lists, min_size=6, max_size=12),
-    st.lists(deletes, max_size=1),
-    st.lists(puts | writes | gets | lists, max_size=4),
-).map(lambda parts: [step for part in parts for step in part])
+
+
+def scripts(puts: Any) -> Any:
+    """What is done one after the other, with these ways to put."""
+    return st.tuples(
+        st.lists(puts, min_size=1, max_size=4),
+        st.lists(puts | writes | writes | writes | gets | lists | lists, min_size=6, max_size=12),
+        st.lists(deletes, max_size=1),
+        st.lists(puts | writes | gets | lists, max_size=4),
+    ).map(lambda parts: [step for part in parts for step in part])
 
 
 class Play:
@@ -123,13 +138,17 @@ class Play:
         held = {k: v for k, v in {**old, **step["new"]}.items() if k not in step["gone"]}
         checkpoint = {
             "v": 4,
-            "id": str(uuid6(clock_seq=step["metadata"]["step"])),
+            "id": step["id"] or str(uuid6(clock_seq=step["metadata"]["step"])),
             "ts": "2026-01-01T00:00:00+00:00",
             "channel_values": held,
             "channel_versions": {**versions, **new},
             "versions_seen": {"node": dict(versions)},
             "updated_channels": sorted(new),
         }
+        if step["id"] and not step["id"].startswith("a"):
+            del checkpoint["ts"]
+        if (name, namespace, checkpoint["id"]) in [place(m[0]) for m in self.made]:
+            return  # theirs would put the new one in place of the old; ours never change
         config = thread(name, checkpoint_ns=namespace, user=step["user"])
         if parent is not None:
             config["configurable"]["checkpoint_id"] = parent[0]["configurable"]["checkpoint_id"]
@@ -184,6 +203,12 @@ class Play:
         # What is gone is not written to again: LangGraph does not do that either.
         self.made = [m for m in self.made if m[0]["configurable"]["thread_id"] != step["thread"]]
 
+    def threads(self) -> None:
+        """All that is in the threads."""
+        for thread_id, namespace in product(THREADS, NAMESPACES):
+            config = thread(thread_id, checkpoint_ns=namespace)
+            same(*[[plain(found) for found in saver.list(config)] for saver in self.savers])
+
     def everything(self) -> None:
         same(*[sorted((plain(found) for found in s.list(None)), key=exactly) for s in self.savers])
 
@@ -231,7 +256,7 @@ agents = count()
 
 
 @settings(max_examples=120)
-@given(script=scripts)
+@given(script=scripts(putting(timed)))
 def test_a_saver_answers_as_the_one_of_langgraph_does(
     clients: list[SyncClient], script: list[dict[str, Any]]
 ) -> None:
@@ -244,12 +269,34 @@ def test_a_saver_answers_as_the_one_of_langgraph_does(
     play.everything()
 
 
+@settings(max_examples=120)
+@given(script=scripts(putting(others)))
+def test_ids_that_do_not_say_when_they_were_made_are_taken_as_langgraph_takes_them(
+    clients: list[SyncClient], script: list[dict[str, Any]]
+) -> None:
+    savers = [HoldfastSaver(client) for client in clients]
+    for saver, thread_id in product(savers, THREADS):
+        saver.delete_thread(thread_id)  # the same few ids come again
+    play = Play(InMemorySaver(), *savers)
+
+    for step in script:
+        getattr(play, step["do"])(step)
+
+    play.threads()
+
+
 def test_the_play_is_not_empty(tmp_path: Path) -> None:
     with HoldfastSaver.open("memory://") as saver:
         play = Play(InMemorySaver(), saver)
-        step = {"place": ("1", ""), "parent": 0, "new": {"a": 1}, "gone": set(), "user": "ann"}
+        step: dict[str, Any] = {
+            "place": ("1", ""),
+            "parent": 0,
+            "new": {"a": 1},
+            "gone": set(),
+            "user": "ann",
+        }
         for number in range(3):
-            play.put({**step, "metadata": {"source": "loop", "step": number}})
+            play.put({**step, "id": None, "metadata": {"source": "loop", "step": number}})
         play.everything()
         saver.delete_thread("1")
         with pytest.raises(AssertionError):

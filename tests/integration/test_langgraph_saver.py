@@ -177,7 +177,7 @@ class TestFanOut:
         graph = fan_out(work).compile(checkpointer=saver)
         with pytest.raises(RuntimeError):
             graph.invoke({"log": []}, ONE, durability="sync")
-        assert any(isinstance(task.error, RuntimeError) for task in graph.get_state(ONE).tasks)
+        assert any("RuntimeError" in str(task.error) for task in graph.get_state(ONE).tasks)
         runs_before = len(runs)
         broken.clear()
 
@@ -355,8 +355,7 @@ class TestTime:
         graph = builder.compile(checkpointer=saver)
         with pytest.raises(ConnectionError):
             graph.invoke({"log": []}, ONE)
-        error = graph.get_state(ONE).tasks[0].error
-        assert (type(error), str(error)) == (ConnectionError, "lost")
+        assert graph.get_state(ONE).tasks[0].error == "ConnectionError('lost')"
 
         assert graph.invoke(None, ONE)["log"] == ["a", "b"]
         assert runs == ["a", "b", "b"]
@@ -516,7 +515,9 @@ class TestMistakes:
     ) -> None:
         checkpoint = {**empty_checkpoint(), "channel_values": {"socket": [threading.Lock()]}}
 
-        with pytest.raises(SerializationError, match=r"\$\.values\.socket\[0\]"):
+        with pytest.raises(
+            SerializationError, match=r"^\$\.channel_values\.socket\[0\]: _thread\.lock"
+        ):
             saver.put(thread("1", checkpoint_ns=""), checkpoint, {}, {"socket": "1"})  # type: ignore[arg-type]
 
         assert [*saver.list(ONE)] == []

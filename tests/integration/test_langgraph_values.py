@@ -84,7 +84,7 @@ class TestInANewProcess:
         assert told == ["Odd('x')"]
         (told,) = server.at_once((f"{JOBS}:show_the_error_and_go_on", url))
 
-        assert told == ["only_here:Odd", ["went on"]]
+        assert told == ["Odd('x')", ["went on"]]
 
 
 class Model(BaseModel):

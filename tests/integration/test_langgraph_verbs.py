@@ -5,6 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage
+from langgraph.prebuilt import create_react_agent
 
 from holdfast import Framework, InvalidArgumentError
 from holdfast.adapters.langgraph import HoldfastSaver, LangGraphAdapter
@@ -32,6 +35,63 @@ def test_the_timeline_names_the_nodes_and_shows_the_state(saver: HoldfastSaver) 
     assert found[0].execution_state["values"]["log"] == ["go", "plan", "work"]
     assert [c.parent_id for c in found] == [*(c.checkpoint_id for c in found[1:]), None]
     assert all(c.verify_integrity() for c in found)
+
+
+def test_a_step_of_what_was_sent_is_named_after_its_node(saver: HoldfastSaver) -> None:
+    graph = fan_out(lambda sent: {"log": [sent["name"]]}).compile(checkpointer=saver)
+    graph.invoke({"log": []}, ONE)
+
+    found = saver.client.timeline("langgraph", "1")
+
+    assert [c.step_name for c in found] == ["join", "work", "plan", "__start__", "input"]
+
+
+class Calling(GenericFakeChatModel):
+    """A model that calls tools as it is told."""
+
+    def bind_tools(self, *tools: Any, **options: Any) -> Any:
+        return self
+
+
+def look_up(word: str) -> str:
+    """Look a word up."""
+    return f"{word}!"
+
+
+def agent(saver: HoldfastSaver, **options: Any) -> Any:
+    """An agent that calls two tools at once, then one, then answers."""
+    calls = [{"name": "look_up", "args": {"word": word}, "id": word} for word in "abc"]
+    said = [
+        AIMessage("", tool_calls=calls[:2]),
+        AIMessage("", tool_calls=calls[2:]),
+        AIMessage("done"),
+    ]
+    return create_react_agent(
+        Calling(messages=iter(said)), [look_up], checkpointer=saver, **options
+    )
+
+
+@pytest.mark.filterwarnings("ignore:create_react_agent:DeprecationWarning")
+@pytest.mark.parametrize("durability", ["async", "sync"])
+def test_the_steps_of_an_agent_are_named_after_what_ran(
+    saver: HoldfastSaver, durability: Any
+) -> None:
+    agent(saver).invoke({"messages": [("user", "go")]}, ONE, durability=durability)
+
+    names = [c.step_name for c in saver.client.timeline("langgraph", "1")]
+
+    assert names == ["agent", "tools", "agent", "tools", "agent", "__start__", "input"]
+
+
+@pytest.mark.filterwarnings("ignore:create_react_agent:DeprecationWarning")
+def test_the_steps_of_an_agent_that_goes_on_elsewhere_are_named_too(saver: HoldfastSaver) -> None:
+    agent(saver, interrupt_before=["tools"]).invoke({"messages": [("user", "go")]}, ONE)
+    other = HoldfastSaver(saver.client)
+
+    agent(other).invoke(None, ONE)
+
+    assert saver.client.timeline("langgraph", "1")[0].step_name == "agent"
+    assert "loop" not in [c.step_name for c in saver.client.timeline("langgraph", "1")]
 
 
 def test_a_diff_says_what_a_node_changed(saver: HoldfastSaver) -> None:

@@ -11,7 +11,7 @@ from langgraph.checkpoint.base.id import uuid6
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 
-from holdfast import Framework, InvalidArgumentError, SyncClient
+from holdfast import AdapterError, Framework, InvalidArgumentError, SyncClient
 from holdfast.adapters.langgraph import HoldfastSaver, LangGraphAdapter
 from holdfast.adapters.langgraph.naming import (
     made_at,
@@ -39,12 +39,20 @@ class TestExtract:
 
         assert checkpoint.framework is Framework.LANGGRAPH
         assert (checkpoint.agent_id, checkpoint.session_id) == ("planner", "1")
-        assert (checkpoint.step_index, checkpoint.step_name) == (1, "loop")
+        assert (checkpoint.step_index, checkpoint.step_name) == (snapshot.metadata["step"], "loop")
         assert checkpoint.agent_context == {"user": "ada"}
         assert checkpoint.execution_state["values"] == {"log": ["x"]}
         assert checkpoint.execution_state["next"] == ("ask",)
+        assert checkpoint.execution_state["thread_id"] == "1"
         assert checkpoint.metadata["thread_id"] == "1"
         assert checkpoint.verify_integrity()
+
+    @pytest.mark.parametrize(("step", "index"), [(-1, 0), (0, 0), (1, 1), (7, 7), (None, 0)])
+    def test_the_step_is_that_of_langgraph(self, step: int | None, index: int) -> None:
+        checkpoint = LangGraphAdapter.extract({"values": {}, "metadata": {"step": step}})
+
+        assert checkpoint.step_index == index
+        assert LangGraphAdapter.reconstruct(checkpoint)["metadata"]["step"] == step
 
     def test_what_is_named_overrides_what_the_snapshot_says(self) -> None:
         snapshot = snapshot_of(line("a"), {"log": []})
@@ -70,7 +78,8 @@ class TestExtract:
         parts = LangGraphAdapter.reconstruct(checkpoint)
         assert parts["values"] == {"n": 1}
         assert (parts["next"], parts["config"], parts["parent_config"]) == ((), {}, None)
-        assert (parts["thread_id"], parts["context"]) == (None, {})
+        assert (parts["thread_id"], parts["checkpoint_id"]) == (None, None)
+        assert parts["context"] == parts["agent_context"] == {}
 
     def test_secrets_of_the_config_are_not_kept(self) -> None:
         config = thread("1", api_key="sk-secret", checkpoint_ns="")
@@ -99,9 +108,10 @@ class TestReconstruct:
         assert parts["values"] == snapshot.values
         assert (parts["next"], parts["thread_id"]) == (("ask",), "1")
         assert parts["metadata"] == snapshot.metadata
-        assert parts["config"]["configurable"]["checkpoint_id"]
+        assert parts["checkpoint_id"] == snapshot.config["configurable"]["checkpoint_id"]
+        assert parts["config"]["configurable"]["checkpoint_id"] == parts["checkpoint_id"]
         assert [i.value for i in parts["interrupts"]] == ["who?"]
-        assert parts["context"] == {"k": (1,)}
+        assert parts["context"] == parts["agent_context"] == {"k": (1,)}
 
     def test_steps_of_one_thread_make_a_chain(self) -> None:
         compiled = line("a", "b").compile(checkpointer=InMemorySaver())
@@ -114,7 +124,7 @@ class TestReconstruct:
 
         logs = [LangGraphAdapter.reconstruct(each)["values"].get("log") for each in chain]
         assert logs[:3] == [["a", "b"], ["a"], []]
-        assert [each.step_index for each in chain] == [3, 2, 1, 0]
+        assert [each.step_index for each in chain] == [2, 1, 0, 0]
 
     def test_state_can_be_put_back_into_a_graph(self) -> None:
         checkpoint = LangGraphAdapter.extract(snapshot_of(line("a"), {"log": ["x"]}))
@@ -142,11 +152,22 @@ class TestReconstruct:
         assert (parts["config"], parts["parent_config"]) == (state.config, state.parent_config)
         assert parts["metadata"] == state.metadata
         assert parts["created_at"] == state.created_at
+        assert parts["checkpoint_id"] == state.config["configurable"]["checkpoint_id"]
+        assert parts["agent_context"] == {}
 
-    def test_checkpoints_of_other_frameworks_are_refused(self) -> None:
+    @pytest.mark.parametrize("framework", [f for f in Framework if f is not Framework.LANGGRAPH])
+    def test_checkpoints_of_other_frameworks_are_refused_by_name(
+        self, framework: Framework
+    ) -> None:
         with SyncClient.memory() as client:
-            saved = client.save("coder", execution_state={"values": {}})
-            with pytest.raises(InvalidArgumentError, match="custom"):
+            saved = client.save("coder", framework, execution_state={"values": {}})
+            with pytest.raises(AdapterError, match=f"{saved}.* is of {framework.value},"):
+                LangGraphAdapter.reconstruct(client.restore(saved))
+
+    def test_a_state_that_is_no_snapshot_is_refused(self) -> None:
+        with SyncClient.memory() as client:
+            saved = client.save("coder", Framework.LANGGRAPH, execution_state=[1])
+            with pytest.raises(AdapterError, match="no snapshot"):
                 LangGraphAdapter.reconstruct(client.restore(saved))
 
 
@@ -222,6 +243,7 @@ class TestNaming:
     def test_ids_of_this_moment_say_so(self) -> None:
         before = datetime.now(UTC)
         made = made_at(str(uuid6()))
+        assert made is not None
 
         assert abs((made - before).total_seconds()) < 60
 
@@ -229,5 +251,4 @@ class TestNaming:
         assert made_at("x", "2026-01-02T03:04:05+00:00") == datetime(
             2026, 1, 2, 3, 4, 5, tzinfo=UTC
         )
-        with pytest.raises(InvalidArgumentError, match="'ts'"):
-            made_at("x", None)
+        assert made_at("x", None) is None

@@ -10,6 +10,7 @@ from holdfast.cli.exits import OK, Ambiguous, NotFound, Refused, UsageError
 from holdfast.cli.opening import open_client
 from holdfast.cli.parsing import Parser, close_to
 from holdfast.cli.terminal import Terminal
+from holdfast.cli.threads import asked_json, asked_lines
 from holdfast.cli.words import age, clean
 from holdfast.core.text import from_json, to_json
 from holdfast.errors import HoldfastError
@@ -23,7 +24,12 @@ _SHORT = 8
 
 def pending(parser: Parser) -> None:
     """Set up the command."""
-    parser.explain("", "holdfast pending", "holdfast pending --agent coder --json")
+    parser.explain(
+        "Calls of runs that wait for approval, and questions that LangGraph threads stopped at, "
+        "each with\nwhat answers it.",
+        "holdfast pending",
+        "holdfast pending --agent coder --json",
+    )
     parser.add_argument("--agent", metavar="NAME", help="only those of this agent")
     parser.set_defaults(run=_pending)
 
@@ -31,8 +37,10 @@ def pending(parser: Parser) -> None:
 def _pending(options: Namespace, terminal: Terminal) -> int:
     with open_client(options) as client:
         found = client.pending(options.agent)
+        asked = client.interrupts(options.agent)
     if terminal.json:
-        terminal.emit({"pending": [question_json(each) for each in found]})
+        pending = [question_json(each) for each in found]
+        terminal.emit({"pending": pending, "interrupts": asked_json(asked)})
         return OK
     for each in found:
         until = "" if each.expires_at is None else f", until {each.expires_at:%H:%M:%S} UTC"
@@ -43,7 +51,9 @@ def _pending(options: Namespace, terminal: Terminal) -> int:
         )
     if found:
         terminal.line("holdfast approve ID, or holdfast deny ID -m REASON")
-    else:
+    for line in asked_lines(asked, terminal):
+        terminal.line(line)
+    if not found and not asked:
         terminal.line("no call waits for approval")
     return OK
 

@@ -10,8 +10,9 @@ from holdfast.cli.naming import Names
 from holdfast.cli.opening import open_client
 from holdfast.cli.parsing import Parser, add_checkpoint, add_session
 from holdfast.cli.terminal import Terminal
+from holdfast.cli.threads import is_thread, without_plumbing
 from holdfast.cli.values import short
-from holdfast.cli.words import clean, clean_lines
+from holdfast.cli.words import clean, clean_lines, many
 from holdfast.core.diff import Diff
 from holdfast.core.text import to_json
 
@@ -28,7 +29,8 @@ def diff(parser: Parser) -> None:
     """Set up the command."""
     parser.explain(
         "With one checkpoint: what it changed since the one before it. With none: the head.\n"
-        "+ added, - removed, ~ changed, > moved. Without options all but the record of calls.",
+        "+ added, - removed, ~ changed, > moved. Without options all but the record of calls, and\n"
+        "of a LangGraph thread its values and files: not versions, ids and the like.",
         "holdfast diff",
         "holdfast diff @~3 @",
         "holdfast diff fix-42@ fix-42.1@ --state",
@@ -42,6 +44,9 @@ def diff(parser: Parser) -> None:
         parser.add_argument(f"--{name}", action="store_true", help=f"the {name}")
     parser.add_argument("--files", action="store_true", help="the files")
     parser.add_argument("--text", action="store_true", help="with --files: the changed lines")
+    parser.add_argument(
+        "--all", action="store_true", help="of a LangGraph thread also what it keeps for itself"
+    )
     parser.set_defaults(run=run)
 
 
@@ -69,6 +74,10 @@ def run(options: Namespace, terminal: Terminal) -> int:
         if files_only or options.files or with_now or not chosen:
             files = files_changed(client, old, None if with_now else new, options.text)
     changes = without(changes, "workspace")
+    hidden = 0
+    if is_thread(new) and not options.all:
+        every, changes = changes, without_plumbing(changes)
+        hidden = _count(every) - _count(changes)
     if terminal.json:
         terminal.emit(_json(old, None if with_now else new, changes, files))
         return OK
@@ -78,8 +87,13 @@ def run(options: Namespace, terminal: Terminal) -> int:
         for line in file_lines(files, terminal):
             terminal.line(line)
     if not changes and not files:
-        terminal.line("no changes")
+        own = f" (but {many(hidden, 'change')} in what LangGraph keeps for itself: --all)"
+        terminal.line("no changes" + (own if hidden else ""))
     return OK
+
+
+def _count(changes: Diff) -> int:
+    return sum(len(getattr(changes, name)) for name in ("added", "removed", "changed", "moved"))
 
 
 def _parent(names: Names, info: CheckpointInfo) -> CheckpointInfo:

@@ -26,9 +26,12 @@ def import_(parser: Parser) -> None:
     parser.explain(
         "Brings in a bundle that holdfast export has written, or all checkpoints of a LangGraph "
         "saver with\ntheir ids and writes. The source is only read. What is there already is "
-        "skipped, so it can be run\nagain. A store that is not there yet is made.",
+        "skipped, so it can be run\nagain. A store that is not there yet is made. Of LangGraph's "
+        "threads only plain values,\nmessages and LangGraph's own types are read; other classes "
+        "are named, and allowed by --trust.",
         "holdfast import backup.holdfast",
         "holdfast import langgraph-sqlite checkpoints.sqlite",
+        "holdfast import langgraph-sqlite checkpoints.sqlite --trust shop.orders:Order",
         "holdfast import langgraph-postgres postgresql://user:password@host/database --json",
     )
     parser.add_argument(
@@ -43,6 +46,13 @@ def import_(parser: Parser) -> None:
         default="langgraph",
         help="the agent's name for LangGraph's threads (%(default)s)",
     )
+    parser.add_argument(
+        "--trust",
+        metavar="MODULE:CLASS",
+        action="append",
+        default=[],
+        help="a class of yours that LangGraph's threads hold; can be given again",
+    )
     parser.set_defaults(run=run)
 
 
@@ -52,6 +62,8 @@ def run(options: Namespace, terminal: Terminal) -> int:
         case [str() as kind, str() as source] if kind in LANGGRAPH:
             return _threads(kind, source, options, terminal)
         case [str() as file] if file not in LANGGRAPH:
+            if options.trust:
+                raise UsageError("--trust is for LangGraph's threads: a bundle needs no such thing")
             return _bundle(Path(file), options, terminal)
     raise UsageError(f"import takes a bundle, or one of {', '.join(LANGGRAPH)} and its file or URL")
 
@@ -99,10 +111,8 @@ def _threads(kind: str, source: str, options: Namespace, terminal: Terminal) -> 
 
 
 def _move(kind: str, source: str, options: Namespace, terminal: Terminal) -> tuple[Moved, str]:
-    from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
-
     from holdfast.adapters.langgraph import move_in
-    from holdfast.adapters.langgraph.sources import is_dsn, open_source
+    from holdfast.adapters.langgraph.sources import is_dsn, open_source, reader_of
 
     if is_dsn(source) != (kind == "langgraph-postgres"):
         expected = {
@@ -110,9 +120,11 @@ def _move(kind: str, source: str, options: Namespace, terminal: Terminal) -> tup
             "langgraph-postgres": "a URL such as postgresql://user:password@host/database",
         }
         raise InvalidArgumentError(f"{kind} takes {expected[kind]}")
+    if options.trust and "" not in sys.path:
+        sys.path.insert(0, "")  # modules are named as from the directory this is run in
     # Looked at before the store is opened, so that a wrong name does not leave a new one behind.
-    open_source(source, JsonPlusSerializer()).close()
+    open_source(source, reader_of(None, options.trust)).close()
     with open_client(options, create=True) as client:
         show = terminal.progress("importing")
-        moved = move_in(source, client, agent_id=options.agent, progress=show)
+        moved = move_in(source, client, agent_id=options.agent, trust=options.trust, progress=show)
         return moved, client.store.name

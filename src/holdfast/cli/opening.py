@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from holdfast.core.codec import OnUnknown
     from holdfast.model import Checkpoint, CheckpointInfo
     from holdfast.stores.base import Store
+    from holdfast.verbs.interrupts import OpenInterrupt
 
 FOLDER = ".holdfast"
 FILE = "holdfast.db"
@@ -126,6 +127,10 @@ class Looking:
     def ancestors(self, checkpoint_id: str) -> list[CheckpointInfo]:
         """The parent of a checkpoint, its parent, and so on."""
         return self._client.ancestors(checkpoint_id)
+
+    def interrupts(self) -> list[OpenInterrupt]:
+        """What LangGraph threads wait for an answer to."""
+        return self._client.interrupts()
 
     def restore(
         self, checkpoint_id: str, verify: bool = True, on_unknown: OnUnknown = "raise"

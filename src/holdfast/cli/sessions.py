@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from holdfast.cli.exits import OK
 from holdfast.cli.naming import Short
-from holdfast.cli.opening import look_at
+from holdfast.cli.opening import Looking, look_at
 from holdfast.cli.parsing import Parser, count
 from holdfast.cli.shown import Progress, checkpoint_json, plans_of
 from holdfast.cli.terminal import Terminal
+from holdfast.cli.threads import is_thread
 from holdfast.cli.words import age, clean, many, pad, width
 
 if TYPE_CHECKING:
+    from holdfast.model import CheckpointInfo
     from holdfast.stores.base import SessionInfo
 
 
@@ -32,8 +35,15 @@ def run(options: Namespace, terminal: Terminal) -> int:
         heads = [each.head for each in found]
         plans = plans_of(client, heads)
         short = Short(client, heads)
+        asked = _asked(client, heads)
     if terminal.json:
-        shown = [_json(each, plans.get(each.head.checkpoint_id)) for each in found]
+        shown = [
+            {
+                **_json(each, plans.get(each.head.checkpoint_id)),
+                "interrupts": asked[each.head.checkpoint_id],
+            }
+            for each in found
+        ]
         terminal.emit({"sessions": shown})
         return OK
     names = max((width(clean(each.session_id)) for each in found), default=0)
@@ -48,11 +58,20 @@ def run(options: Namespace, terminal: Terminal) -> int:
             many(each.checkpoints, "checkpoint"),
             *([f"{progress} tasks"] if progress else []),
         ]
+        if asked[each.head.checkpoint_id]:
+            line.append(terminal.paint("waits for an answer: holdfast pending", "warn"))
         failed = terminal.paint("  (failed)", "bad") if each.head.metadata.get("failed") else ""
         terminal.line("  ".join(line) + failed)
     if not found:
         terminal.line("no sessions yet")
     return OK
+
+
+def _asked(client: Looking, heads: list[CheckpointInfo]) -> Counter[str]:
+    """How many questions wait at each head, if there are threads among them at all."""
+    if not any(map(is_thread, heads)):
+        return Counter()
+    return Counter(each.checkpoint_id for each in client.interrupts())
 
 
 def _json(session: SessionInfo, progress: Progress | None) -> dict[str, object]:

@@ -151,6 +151,17 @@ _DECIDED = _record(call=QUESTION, allowed=TRUTH, reason=_maybe(TEXT))
 _ERROR = _record(code=WHOLE, kind=TEXT, message=TEXT)
 _ERROR["properties"]["suggestions"] = _list(TEXT)
 
+ASKED = _record(
+    id=_maybe(TEXT),
+    agent_id=TEXT,
+    session_id=TEXT,
+    checkpoint_id=TEXT,
+    node=_maybe(TEXT),
+    value=TYPED,
+    resume=TEXT,
+)
+"""A question that a LangGraph thread waits at."""
+
 SHAPES: dict[str, Schema] = {
     "init": _record(url=TEXT, created=TRUTH, checkpoints=WHOLE),
     "status": _record(
@@ -184,6 +195,7 @@ SHAPES: dict[str, Schema] = {
                 checkpoints=WHOLE,
                 head=CHECKPOINT,
                 progress=PROGRESS,
+                interrupts=WHOLE,
             )
         )
     ),
@@ -204,6 +216,7 @@ SHAPES: dict[str, Schema] = {
                 )
             ),
             messages=_list(MESSAGE),
+            interrupts=_list(ASKED),
         ),
         _record(checkpoint_id=TEXT, path=TEXT, value=TYPED),
         _record(checkpoint_id=TEXT, messages=_list(MESSAGE)),
@@ -267,7 +280,7 @@ SHAPES: dict[str, Schema] = {
     ),
     "tasks": _record(checkpoint_id=TEXT, progress=PROGRESS, tasks=_list(TASK)),
     "effects": _record(session_id=TEXT, effects=_list(EFFECT)),
-    "pending": _record(pending=_list(QUESTION)),
+    "pending": _record(pending=_list(QUESTION), interrupts=_list(ASKED)),
     "approve": _DECIDED,
     "deny": _DECIDED,
     "resolve": _record(call=UNKNOWN_CALL, outcome={"enum": ["done", "failed", "retry"]}),

@@ -14,6 +14,7 @@ from holdfast.cli.parsing import Parser, add_checkpoint, add_session
 from holdfast.cli.plan import task_line
 from holdfast.cli.shown import checkpoint_json, progress_of
 from holdfast.cli.terminal import Terminal
+from holdfast.cli.threads import asked_at, asked_json, asked_lines
 from holdfast.cli.values import at_path, outline
 from holdfast.cli.words import age, clean, clean_lines, cut, indented, size
 from holdfast.core.text import dumps, to_json
@@ -64,6 +65,11 @@ def run(options: Namespace, terminal: Terminal) -> int:
             calls = calls_since(client, info)
             answer = _json(info, kept, calls)
             lines = _lines(info, kept, calls, terminal)
+            asked = asked_at(client, info)
+            answer["interrupts"] = asked_json(asked)
+            if asked:
+                said = asked_lines(asked, terminal)
+                lines += ["", "waits for an answer", *(f"  {line}" for line in said)]
     if terminal.json:
         head = {"checkpoint_id": info.checkpoint_id}
         terminal.emit(answer if "checkpoint" in answer else {**head, **answer})

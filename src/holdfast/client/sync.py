@@ -16,12 +16,13 @@ from holdfast.core.diff import Diff
 from holdfast.errors import InvalidArgumentError
 from holdfast.model import Checkpoint, CheckpointInfo, Framework
 from holdfast.stores.base import Collected, SessionInfo, Stats
-from holdfast.verbs import bundle, handoff, read, save, upkeep, verify
+from holdfast.verbs import bundle, handoff, interrupts, read, save, upkeep, verify
 from holdfast.verbs import events as happenings
 from holdfast.verbs import plan as plans
 from holdfast.verbs.bundle import Exported, Imported
 from holdfast.verbs.events import Event
 from holdfast.verbs.handoff import DEFAULT_LEASE, Offer
+from holdfast.verbs.interrupts import OpenInterrupt
 from holdfast.verbs.lineage import Tree
 from holdfast.verbs.plan import Ask, Call, Plan, Rest, Step
 from holdfast.verbs.prune import Keep, Pruned
@@ -399,6 +400,12 @@ class SyncClient(Face):
         from holdfast.session import approval
 
         return self._run(approval.pending(self._engine, agent_id))
+
+    def interrupts(
+        self, agent_id: str | None = None, session_id: str | None = None
+    ) -> list[OpenInterrupt]:
+        """What LangGraph threads have asked (``interrupt``) and wait for an answer to."""
+        return self._run(interrupts.open_interrupts(self._engine, agent_id, session_id))
 
     def approve(
         self,

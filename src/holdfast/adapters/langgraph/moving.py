@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
@@ -12,13 +12,13 @@ from typing import Any, cast
 
 from langgraph.checkpoint.base import WRITES_IDX_MAP, Checkpoint, CheckpointMetadata
 from langgraph.checkpoint.serde.base import SerializerProtocol
-from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from holdfast.adapters.langgraph import plans
 from holdfast.adapters.langgraph.plans import Desk
-from holdfast.adapters.langgraph.records import Form, Place
+from holdfast.adapters.langgraph.reading import DEFAULT
+from holdfast.adapters.langgraph.records import Form, Place, value_path
 from holdfast.adapters.langgraph.saver import AGENT
-from holdfast.adapters.langgraph.sources import Found, Source, Write, open_source
+from holdfast.adapters.langgraph.sources import Found, Source, Write, open_source, reader_of
 from holdfast.client import SyncClient
 from holdfast.core.codec import pack
 from holdfast.errors import CheckpointConflictError, InvalidArgumentError, SerializationError
@@ -47,6 +47,7 @@ def move_in(
     *,
     agent_id: str = AGENT,
     serde: SerializerProtocol | None = None,
+    trust: Collection[str | type] = (),
     seal_with: SerializerProtocol | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Moved:
@@ -54,6 +55,10 @@ def move_in(
 
     A graph compiled with ``HoldfastSaver(client)`` then goes on where it stood. The source is only
     read. What is in the store already is left alone, so a move can be interrupted and run again.
+
+    What the source holds is read strictly: plain values, messages and LangGraph's own types. A
+    class of yours is named in the error, and let through by ``trust``, as a class or as
+    ``"module:Class"``. Nothing that only the source names is imported or called.
 
     ``serde`` is the serializer the source was written with, if it was given one. An encrypting one
     seals the values in the store too: give it to HoldfastSaver as well, or say
@@ -72,11 +77,11 @@ def move_in(
         raise InvalidArgumentError(
             f"move_in brings checkpoints to a SyncClient, not {type(client).__name__}"
         )
-    reader = serde or JsonPlusSerializer()
     desk = Desk(client._engine, agent_id)
     tally = _Tally()
-    with open_source(source, reader) as opened:
-        move = _Move(opened, desk, Form(seal_with or reader, desk.sealer), tally)
+    with open_source(source, reader_of(serde, trust)) as opened:
+        form = Form(seal_with or serde or DEFAULT, desk.sealer)
+        move = _Move(opened, desk, form, tally)
         total = opened.count()
         last: Found | None = None
         while True:
@@ -151,7 +156,10 @@ class _Move:
 
     def _value(self, found: Found, rows: list[Write]) -> dict[str, Any]:
         """What is noted of a task's writes, under the numbers they have in the source."""
-        values = [(row.channel, self.source.load(found, row.tag, row.data)) for row in rows]
+        values = [
+            (row.channel, self.source.load(found, row.tag, row.data, value_path(row.channel)))
+            for row in rows
+        ]
         value = self.form.writes(values, rows[0].task_id, rows[0].task_path)
         for noted, row in zip(value["writes"], rows, strict=True):
             noted[0] = row.index

@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from holdfast.core.codec import pack
-from holdfast.errors import InvalidArgumentError
 from holdfast.model import moment
 
 _SEPARATOR = "|"
@@ -59,18 +58,21 @@ def record_id(thread_id: str, namespace: str, checkpoint_id: str) -> str:
     return str(uuid.UUID(int=milliseconds << 80 | 0x7 << 76 | (rest >> 2) << 64 | 0b10 << 62 | low))
 
 
-def made_at(checkpoint_id: str, timestamp: Any = None) -> datetime:
-    """When a checkpoint was made: as its id says, else as it says itself."""
+def made_at(checkpoint_id: str, timestamp: Any = None) -> datetime | None:
+    """When a checkpoint was made: as its id says, else as it says itself; None if neither does."""
     ticks = _ticks(checkpoint_id)
     if ticks is not None:
         return moment(ticks // 10)
     try:
         made = datetime.fromisoformat(timestamp)
     except (TypeError, ValueError):
-        raise InvalidArgumentError(
-            f"checkpoint {checkpoint_id!r} says neither in its id nor in its 'ts' when it was made"
-        ) from None
+        return None
     return made if made.tzinfo is not None else made.replace(tzinfo=UTC)
+
+
+def says_when(checkpoint_id: str) -> bool:
+    """Whether it is an id of LangGraph's kind, which are ordered by the time they were made."""
+    return _ticks(checkpoint_id) is not None
 
 
 def _ticks(checkpoint_id: str) -> int | None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
 from typing import Any
 
 from langgraph.checkpoint.base import (
@@ -18,13 +17,14 @@ from langgraph.checkpoint.base import (
 
 from holdfast.adapters.langgraph.files import OUTSIDE, GraphFiles, Stage, check_waits
 from holdfast.adapters.langgraph.finding import newest, put_by_a_saver
-from holdfast.adapters.langgraph.naming import made_at, place_of, sessions_below
+from holdfast.adapters.langgraph.naming import place_of, says_when, sessions_below
 from holdfast.adapters.langgraph.records import (
     BUILDS_ON,
     Form,
     Place,
     payload_of,
     record_of,
+    sent_to,
     tuple_of,
 )
 from holdfast.adapters.langgraph.sealing import Sealer
@@ -49,6 +49,7 @@ logger = logging.getLogger("holdfast")
 _PAGE = 20
 """Checkpoints that are read with their states at a time."""
 _LISTED = 500
+_REMEMBERED = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,8 @@ class Desk:
     files: GraphFiles | None = None
     other_ids: dict[tuple[str, str], str] = field(default_factory=dict)
     """Heads that were not put by a saver (forks, say): by session and LangGraph's id."""
+    sent: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
+    """The nodes that something is sent to next: by session and LangGraph's id."""
 
     def record_id(self, place: Place, checkpoint_id: str) -> str:
         """The id of the record of one of LangGraph's checkpoints."""
@@ -80,7 +83,8 @@ def put(
     """Keep a checkpoint; its parent is the one that the place names."""
     parent = place.checkpoint_id
     parent_id = None if parent is None else desk.record_id(place, parent)
-    info = record_of(desk.agent_id, place, parent_id, checkpoint, metadata)
+    sent = desk.sent.pop((place.session_id, parent or ""), ())
+    info = record_of(desk.agent_id, place, parent_id, checkpoint, metadata, sent)
     state, files = form.state(checkpoint), None
     if desk.files is not None:
         files = yield from desk.files.of_checkpoint(
@@ -90,12 +94,33 @@ def put(
     try:
         yield from save.write(desk.engine, info, payload, desk.append_only)
     except SerializationError as error:
-        if not error.path.startswith("$.values"):
+        _name_as_langgraph(error)
+        if not error.path.startswith("$.channel_values"):
             raise
         state = form.with_unkeepable_sealed(state, error)
         yield from save.write(desk.engine, info, payload_of(state, parent, metadata, files))
+    _remember_sent(desk, place, checkpoint)
     if desk.files is not None:
         yield from desk.files.kept_by(files, info.checkpoint_id)
+
+
+def _name_as_langgraph(error: SerializationError) -> None:
+    """Name a path as it is in a checkpoint of LangGraph's."""
+    for ours, theirs in (("$.values", "$.channel_values"), ("$.checkpoint.", "$.")):
+        if error.path.startswith(ours):
+            error.path = theirs + error.path.removeprefix(ours)
+            error.args = (f"{error.path}: {error.problem}",)
+            return
+
+
+def _remember_sent(desk: Desk, place: Place, checkpoint: Mapping[str, Any]) -> None:
+    """Know which nodes the next step of a thread runs because something was sent to them."""
+    sent = sent_to(checkpoint)
+    if sent:
+        desk.sent[place.session_id, checkpoint["id"]] = sent
+        if len(desk.sent) > _REMEMBERED:  # threads that were left where they stand
+            for oldest in list(desk.sent)[: _REMEMBERED // 2]:
+                desk.sent.pop(oldest, None)
 
 
 def put_writes(
@@ -129,7 +154,9 @@ def get(desk: Desk, form: Form, place: Place, stage: Stage) -> Plan[CheckpointTu
     if files is not None:
         is_new_way = _is_fork(place, record.info) and not noted
         yield from files.put_back(kept, record.info, is_new_way, bool(noted))
-    return tuple_of(form, kept, noted)
+    found = tuple_of(form, kept, noted)
+    _remember_sent(desk, place, found.checkpoint)
+    return found
 
 
 def _load(desk: Desk, place: Place) -> Plan[Record | None]:
@@ -141,7 +168,7 @@ def _load(desk: Desk, place: Place) -> Plan[Record | None]:
         record = yield from plan.newest(desk.agent_id, place.session_id)
         if record is None:
             return None  # a new thread
-    if record is not None and _is_ours(desk, record.info):
+    if record is not None and _is_ours(desk, record.info) and _is_last(place, record.info):
         _remember(desk, place, record.info)
         return record
     info = yield from _find(desk, place)
@@ -163,6 +190,8 @@ def _find(desk: Desk, place: Place) -> Plan[CheckpointInfo | None]:
     session = Query(agent_id=desk.agent_id, session_id=place.session_id)
     if place.checkpoint_id is None:
         info = yield from newest(session)
+        if info is not None and not _is_last(place, info):
+            info = max((yield from _every(session)), key=_their_id)
     else:
         record_id = desk.record_id(place, place.checkpoint_id)
         info = yield from newest(Query(ids=[record_id], agent_id=desk.agent_id))
@@ -171,6 +200,24 @@ def _find(desk: Desk, place: Place) -> Plan[CheckpointInfo | None]:
     if info is not None:
         _remember(desk, place, info)
     return info
+
+
+def _is_last(place: Place, info: CheckpointInfo) -> bool:
+    """Whether what was written last is what LangGraph's savers hold to be the last of a thread.
+
+    For them that is the greatest id, which is the same for ids that say when they were made.
+    """
+    return place.checkpoint_id is not None or says_when(_their_id(info))
+
+
+def _their_id(info: CheckpointInfo) -> str:
+    """The id that LangGraph gave a checkpoint."""
+    return str(info.metadata["checkpoint_id"])
+
+
+def _every(query: Query) -> Plan[list[CheckpointInfo]]:
+    """All of these that savers put."""
+    return [info for info in (yield from plan.query(query)) if put_by_a_saver(info)]
 
 
 def _remember(desk: Desk, place: Place, info: CheckpointInfo) -> None:
@@ -186,10 +233,6 @@ def _is_fork(place: Place, info: CheckpointInfo) -> bool:
 
 def _is_ours(desk: Desk, info: CheckpointInfo) -> bool:
     return info.agent_id == desk.agent_id and put_by_a_saver(info)
-
-
-def _query(query: Query, **changes: Any) -> Plan[list[CheckpointInfo]]:
-    return (yield from plan.query(replace(query, **changes)))
 
 
 def _noted(
@@ -221,33 +264,30 @@ def list_infos(
     query = Query(
         agent_id=desk.agent_id,
         tags=tags,
-        until=None if before is None else _just_after(before),
         limit=limit if before is None and not others else None,
     )
-    if place is None:
-        found = yield from plan.query(query)
-    else:
-        found = yield from _query(query, session_id=place.session_id)
-        if every_namespace:
-            below = sessions_below(place.thread_id)
-            found += yield from _query(query, session_prefix=below)
+    found = yield from _in(query, place, every_namespace)
+    if query.limit is not None and not all(says_when(_their_id(info)) for info in found):
+        found = yield from _in(replace(query, limit=None), place, every_namespace)
     found = [
         info
         for info in found
-        if put_by_a_saver(info) and all(info.metadata.get(name) == wanted[name] for name in others)
+        if all(info.metadata.get(name) == wanted[name] for name in others)
+        and (before is None or _their_id(info) < before)
     ]
-    if before is not None:
-        found = [info for info in found if info.metadata["checkpoint_id"] < before]
-    found.sort(key=lambda info: info.metadata["checkpoint_id"], reverse=True)
+    found.sort(key=_their_id, reverse=True)
     return found[:limit]
 
 
-def _just_after(checkpoint_id: str) -> datetime | None:
-    """A microsecond after an id was made: ids are finer than that, and have to be compared."""
-    try:
-        return made_at(checkpoint_id) + timedelta(microseconds=1)
-    except InvalidArgumentError:  # an id that does not say when
-        return None
+def _in(query: Query, place: Place | None, every_namespace: bool) -> Plan[list[CheckpointInfo]]:
+    """Those of a thread that savers put, of one namespace or of all; of all threads for None."""
+    if place is None:
+        return (yield from _every(query))
+    found = yield from _every(replace(query, session_id=place.session_id))
+    if every_namespace:
+        below = sessions_below(place.thread_id)
+        found += yield from _every(replace(query, session_prefix=below))
+    return found
 
 
 def pages(infos: Sequence[CheckpointInfo]) -> Iterable[Sequence[CheckpointInfo]]:

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from langgraph.checkpoint.base import writes_sort_key
-from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.types import TASKS
 
-from holdfast.adapters.langgraph.sources import PAGE, Found, Source, Write
+from holdfast.adapters.langgraph.records import value_path
+from holdfast.adapters.langgraph.sources import PAGE, Found, Reader, Source, Write
 from holdfast.errors import (
     InvalidArgumentError,
     StoreConnectionError,
@@ -52,8 +52,8 @@ _SENDS_APART = 4
 class PostgresSource(Source):
     """The tables of PostgresSaver or AsyncPostgresSaver; others may write to them meanwhile."""
 
-    def __init__(self, dsn: str, serde: SerializerProtocol) -> None:
-        super().__init__(serde)
+    def __init__(self, dsn: str, reader: Reader) -> None:
+        super().__init__(reader)
         self._db = _connect(dsn)
         try:
             with self._translated():
@@ -113,7 +113,7 @@ class PostgresSource(Source):
         ((checkpoint, metadata),) = self._ask(_CHECKPOINT, *found.key)
         values = dict(checkpoint.get("channel_values") or {})
         for channel, tag, data in self._ask(_BLOBS, *found.key):
-            values[channel] = self.load(found, tag, data)
+            values[channel] = self.load(found, tag, data, value_path(channel))
         versions = dict(checkpoint.get("channel_versions") or {})
         sends = self._sends_of(found) if checkpoint.get("v", 1) < _SENDS_APART else []
         if sends:
@@ -129,7 +129,11 @@ class PostgresSource(Source):
         written = self.writes(Found(found.thread_id, found.namespace, found.parent))
         sends = [write for write in written if write.channel == TASKS]
         sends.sort(key=lambda write: writes_sort_key(write.task_path, write.task_id, write.index))
-        return [self.load(found, write.tag, write.data) for write in sends]
+        path = value_path(TASKS)
+        return [
+            self.load(found, write.tag, write.data, f"{path}[{index}]")
+            for index, write in enumerate(sends)
+        ]
 
     def writes(self, found: Found) -> list[Write]:
         return [Write(*row) for row in self._ask(self._writes, *found.key)]

@@ -24,6 +24,7 @@ from holdfast.adapters.langgraph import plans
 from holdfast.adapters.langgraph.files import GraphFiles, Stage
 from holdfast.adapters.langgraph.plans import Desk
 from holdfast.adapters.langgraph.records import Form, Place
+from holdfast.adapters.langgraph.sources import explaining
 from holdfast.client import Client, SyncClient
 from holdfast.errors import InvalidArgumentError
 from holdfast.verbs.plan import Plan, do
@@ -83,12 +84,16 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
     @classmethod
     def open(cls, url: str | None = None, **options: Any) -> Self:
         """A saver on the store of a URL, by default that of HOLDFAST_URL or the embedded one."""
-        return cls._owning(SyncClient.open(url), options)
+        with explaining(url):
+            client = SyncClient.open(url)
+        return cls._owning(client, options)
 
     @classmethod
     def from_sqlite(cls, path: str | Path, **options: Any) -> Self:
-        """A saver on an SQLite file."""
-        return cls._owning(SyncClient.sqlite(path), options)
+        """A saver on an SQLite file of Holdfast's; LangGraph's own come over by ``move_in``."""
+        with explaining(path):
+            client = SyncClient.sqlite(path)
+        return cls._owning(client, options)
 
     @classmethod
     def _owning(cls, client: SyncClient, options: dict[str, Any]) -> Self:

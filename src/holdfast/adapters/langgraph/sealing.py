@@ -15,13 +15,11 @@ from typing import Any
 import xxhash
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
+from holdfast.adapters.langgraph.reading import DEFAULT, DICT, LIST, STRICT, WHOLE, At, load
 from holdfast.core.codec import pack
 from holdfast.core.raw import Sealed
 from holdfast.errors import SerializationError
 from holdfast.stores.forks import Locked
-
-WHOLE, LIST, DICT = "whole", "list", "dict"
-"""The shapes in which a value is sealed: at once, or the elements or items in pages."""
 
 _PAGE_ELEMENTS = 32
 _PAGE_BYTES = 32_768
@@ -51,20 +49,32 @@ class Sealer(Locked):
     def seal_whole(self, serde: SerializerProtocol, value: Any) -> Sealed:
         """A value as the serializer writes it."""
         tag, data = serde.dumps_typed(value)
-        return Sealed(tag, bytes(data))
+        sealed = Sealed(tag, bytes(data))
+        if serde is DEFAULT:  # what could not be read again is not written
+            STRICT.check(sealed.tag, sealed.data, At("$"))
+        return sealed
 
-    def open(self, serde: SerializerProtocol, shape: str, sealed: Any) -> Any:
-        """The value that ``seal`` was given."""
+    def open(self, serde: SerializerProtocol, shape: str, sealed: Any, path: str) -> Any:
+        """The value that ``seal`` was given, which belongs at this path."""
         if shape == WHOLE:
-            return serde.loads_typed((sealed.tag, sealed.data))
+            return load(serde, sealed.tag, sealed.data, At(path))
         elements: list[Any] = []
         for page in sealed:
-            opened = serde.loads_typed((page.tag, page.data))
+            opened = load(serde, page.tag, page.data, At(path, shape, len(elements)))
+            if not isinstance(opened, list):
+                raise SerializationError(path, f"a page of it is a {type(opened).__name__}")
             for part, mark in self._cut(opened):
                 if len(part) == len(opened):  # else its serializer gave back other elements
                     self._remember(serde, mark, page)
             elements += opened
-        return elements if shape == LIST else dict(elements)
+        if shape == LIST:
+            return elements
+        try:
+            return dict(elements)
+        except (TypeError, ValueError) as error:
+            raise SerializationError(
+                path, f"its pages hold no items of a dict ({error})"
+            ) from error
 
     def _page(self, serde: SerializerProtocol, page: list[Any], mark: bytes | None) -> Sealed:
         with self._lock:

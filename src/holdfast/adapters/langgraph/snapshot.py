@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from langgraph.checkpoint.serde.base import SerializerProtocol
-from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from holdfast.adapters.langgraph.naming import session_of
+from holdfast.adapters.langgraph.reading import DEFAULT
 from holdfast.adapters.langgraph.records import Form, tuple_of
 from holdfast.adapters.langgraph.sealing import Sealer
-from holdfast.errors import InvalidArgumentError
+from holdfast.errors import AdapterError, InvalidArgumentError
 from holdfast.model import Checkpoint, CheckpointBuilder, Framework
 from holdfast.workspace import Workspace
 from holdfast.workspace.workspace import as_workspace
@@ -51,19 +51,22 @@ class LangGraphAdapter:
         """The checkpoint of a StateSnapshot (or a dict of its fields); ``client.put`` keeps it.
 
         The session is the snapshot's thread unless another is named. Of the config only what names
-        the place is kept: the rest may hold secrets. The files of a ``workspace`` in the client's
+        the place is kept: the rest may hold secrets. The step is LangGraph's own (the input, which
+        it counts as -1, is 0 here). The files of a ``workspace`` in the client's
         store are kept with it.
         """
         fields = _fields(snapshot)
+        config = _place(fields.get("config")) or {}
         state: dict[str, Any] = {
+            "thread_id": config.get("configurable", {}).get("thread_id"),
             "values": fields["values"],
-            "config": _place(fields.get("config")) or {},
+            "config": config,
             "parent_config": _place(fields.get("parent_config")),
             **{name: fields[name] for name in _FIELDS if fields.get(name) is not None},
         }
         state.setdefault("next", ())
         state.setdefault("metadata", {})
-        place = state["config"].get("configurable", {})
+        place = config.get("configurable", {})
         step, source = (state["metadata"].get(name) for name in ("step", "source"))
         builder = (
             CheckpointBuilder(agent_id, cls.framework)
@@ -88,13 +91,19 @@ class LangGraphAdapter:
     ) -> dict[str, Any]:
         """The parts of the snapshot that a checkpoint was made of, by ``extract`` or by a saver.
 
-        Values that a saver sealed need the serializer it had.
+        Beside them ``thread_id``, ``checkpoint_id`` (LangGraph's) and ``agent_context``. Values
+        that a saver sealed need the serializer it had.
         """
         state = checkpoint.execution_state
-        if checkpoint.framework is not cls.framework or type(state) is not dict:
-            raise InvalidArgumentError(
-                f"checkpoint {checkpoint.checkpoint_id!r} is of {checkpoint.framework}, "
-                "not of langgraph: its state has another shape"
+        if checkpoint.framework is not cls.framework:
+            raise AdapterError(
+                f"checkpoint {checkpoint.checkpoint_id!r} is of {checkpoint.framework.value}, not "
+                "of langgraph: read it with that framework's adapter"
+            )
+        if type(state) is not dict:
+            raise AdapterError(
+                f"checkpoint {checkpoint.checkpoint_id!r} is of langgraph, but its state is "
+                f"{type(state).__name__} and no snapshot: neither extract nor a saver made it"
             )
         parts = {
             "values": {},
@@ -104,9 +113,12 @@ class LangGraphAdapter:
             "parent_config": None,
             **(_of_saver(checkpoint, serde) if "checkpoint" in state else state),
         }
+        place = parts["config"].get("configurable", {})
         return {
             **parts,
-            "thread_id": parts["config"].get("configurable", {}).get("thread_id"),
+            "thread_id": place.get("thread_id"),
+            "checkpoint_id": place.get("checkpoint_id"),
+            "agent_context": checkpoint.agent_context,
             "context": checkpoint.agent_context,
         }
 
@@ -126,8 +138,8 @@ def _fields(snapshot: Any) -> Mapping[str, Any]:
 
 
 def _index(step: Any) -> int:
-    """Holdfast counts from 0 what LangGraph counts from -1, its input."""
-    return max(0, step + 1) if isinstance(step, int) else 0
+    """LangGraph's own number of a step; its input, -1 there, is 0 as no index is negative."""
+    return max(0, step) if isinstance(step, int) else 0
 
 
 def _place(config: Any) -> Any:
@@ -139,7 +151,7 @@ def _place(config: Any) -> Any:
 
 def _of_saver(checkpoint: Checkpoint, serde: SerializerProtocol | None) -> dict[str, Any]:
     """The parts of a checkpoint that a saver put."""
-    found = tuple_of(Form(serde or JsonPlusSerializer(), Sealer()), checkpoint, ())
+    found = tuple_of(Form(serde or DEFAULT, Sealer()), checkpoint, ())
     values = found.checkpoint["channel_values"]
     return {
         "values": {k: v for k, v in values.items() if not k.startswith(("__", _TO_NODE))},

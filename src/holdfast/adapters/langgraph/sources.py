@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import sys
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
-from urllib.parse import quote
+from urllib.parse import quote, unquote, urlsplit
 
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.event_hooks import SerdeEvent, register_serde_event_listener
 
+from holdfast.adapters.langgraph.reading import STRICT, At, load, trusting
 from holdfast.errors import (
     AdapterError,
+    HoldfastError,
     InvalidArgumentError,
     StoreConnectionError,
     StoreError,
     StoreFormatError,
+    UnknownTypeError,
 )
 from holdfast.stores.base import checked_path
 from holdfast.stores.sqlite_schema import APPLICATION_ID
@@ -39,6 +42,11 @@ class Found:
     namespace: str
     checkpoint_id: str
     parent: str | None = None
+
+    def __post_init__(self) -> None:
+        names = (*self.key, self.parent or "")
+        if not all(type(name) is str for name in names):
+            raise StoreFormatError(f"a row is no checkpoint of LangGraph's: {names!r:.200}")
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -64,12 +72,17 @@ class Write:
     tag: str
     data: bytes
 
+    def __post_init__(self) -> None:
+        names = (self.task_id, self.task_path, self.channel, self.tag)
+        if not all(type(name) is str for name in names) or type(self.index) is not int:
+            raise StoreFormatError(f"a write is no write of LangGraph's: {names!r:.200}")
+
 
 class Source(ABC):
     """A database that one of LangGraph's savers wrote. It is only read."""
 
-    def __init__(self, serde: SerializerProtocol) -> None:
-        self._serde = serde
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
 
     @abstractmethod
     def view(self) -> AbstractContextManager[None]:
@@ -95,18 +108,24 @@ class Source(ABC):
     def close(self) -> None:
         """Leave the source."""
 
-    def load(self, found: Found, tag: str, data: bytes) -> Any:
-        """A value as the source's serializer reads it, but never less than was written."""
+    def load(self, found: Found, tag: str, data: bytes, path: str) -> Any:
+        """A value of a checkpoint, at this path of it; never less than was written."""
+        if type(tag) is not str or not isinstance(data, (bytes, type(None))):
+            raise found.refused(
+                f"{path} is kept as {type(data).__name__}, and not as LangGraph does"
+            )
         with _lost_types() as lost:
             try:
-                value = self._serde.loads_typed((tag, data))
+                value = self._reader(tag, data or b"", At(path))
+            except UnknownTypeError as error:
+                raise found.refused(error) from error
             except Exception as error:  # whatever a serializer that is not ours may raise
                 raise found.refused(
-                    f"{type(self._serde).__name__} cannot read it ({error}); if it was written "
-                    "with another serializer, call move_in(..., serde=that)"
+                    f"it cannot be read ({error}); if it was written with a serializer of your "
+                    "own, call move_in(..., serde=that)"
                 ) from error
         if lost:
-            raise found.refused(f"it holds a {lost[0]}")
+            raise found.refused(f"{path} holds a {lost[0]}")
         return value
 
     def __enter__(self) -> Self:
@@ -132,27 +151,61 @@ def _lost_types() -> Iterator[list[str]]:
         yield lost
     finally:
         unregister()
-    for event in seen:
-        module, name = event["module"], event["name"]
-        if event["kind"] != "msgpack_unregistered_allowed":
-            lost.append(
-                f"{module}.{name}, which the serializer does not allow; "
-                "give move_in a serde whose allowed_msgpack_modules name it"
-            )
-        elif not hasattr(sys.modules.get(module), name):
-            lost.append(
-                f"{module}.{name}, which cannot be imported here; "
-                "run this where your program's modules are found (PYTHONPATH)"
-            )
+    lost += [
+        f"{event['module']}.{event['name']}, which the serializer does not allow; "
+        "give move_in a serde whose allowed_msgpack_modules name it"
+        for event in seen
+        if event["kind"] != "msgpack_unregistered_allowed"
+    ]
 
 
-def open_source(source: str | Path, serde: SerializerProtocol) -> Source:
+Reader = Callable[[str, bytes, At], Any]
+"""Gives the value of a serializer's tag and bytes, which belong at a path."""
+
+
+def reader_of(serde: SerializerProtocol | None, trust: Collection[str | type] = ()) -> Reader:
+    """How a source is read: strictly, but for classes that are trusted; or by the user's serde."""
+    if serde is None:
+        return trusting(trust).load
+    if trust:
+        raise InvalidArgumentError(
+            "give serde= or trust=, not both: a serializer says itself what it allows "
+            "(allowed_msgpack_modules)"
+        )
+    return partial(load, serde)
+
+
+def open_source(source: str | Path, reader: Reader = STRICT.load) -> Source:
     """The database at a path, or that of a PostgreSQL URL."""
     if is_dsn(source):
         from holdfast.adapters.langgraph.postgres_source import PostgresSource
 
-        return PostgresSource(str(source), serde)
-    return SqliteSource(Path(checked_path(source)), serde)
+        return PostgresSource(str(source), reader)
+    return SqliteSource(Path(checked_path(source)), reader)
+
+
+@contextmanager
+def explaining(store: str | Path | None) -> Iterator[None]:
+    """Where a store cannot be opened because it is a file of LangGraph's, say how it comes over."""
+    try:
+        yield
+    except StoreFormatError as error:
+        path = Path(unquote(urlsplit(str(store)).path)[1:] if "://" in str(store) else str(store))
+        if not _is_of_langgraph(path):
+            raise
+        raise StoreFormatError(
+            f"{path} is a file of LangGraph's own saver, which stays as it is: bring its threads "
+            f"into a store with `holdfast import langgraph-sqlite {path} --store "
+            "sqlite:///agent.db` (or move_in), and open that"
+        ) from error
+
+
+def _is_of_langgraph(path: Path) -> bool:
+    try:
+        SqliteSource(path, STRICT.load).close()
+    except HoldfastError:
+        return False
+    return True
 
 
 def is_dsn(source: object) -> bool:
@@ -178,8 +231,8 @@ WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ? ORDER BY task_id
 class SqliteSource(Source):
     """A file of SqliteSaver or AsyncSqliteSaver; others may write to it meanwhile."""
 
-    def __init__(self, path: Path, serde: SerializerProtocol) -> None:
-        super().__init__(serde)
+    def __init__(self, path: Path, reader: Reader) -> None:
+        super().__init__(reader)
         self._path = path
         if not path.is_file():
             raise InvalidArgumentError(f"there is no file {path}: name the SQLite file of a saver")
@@ -205,6 +258,8 @@ class SqliteSource(Source):
                 f"{self._path} is a Holdfast store already: open it with "
                 "HoldfastSaver.from_sqlite(path)"
             )
+        # A view, say, could take for ever, or run what the file says.
+        self._ask("PRAGMA trusted_schema = OFF")
         checkpoints, writes = self._columns("checkpoints"), self._columns("writes")
         if not {"thread_id", "checkpoint"} <= checkpoints:
             raise StoreFormatError(f"{self._path} holds no checkpoints of a LangGraph saver")
@@ -217,6 +272,12 @@ class SqliteSource(Source):
         self._writes = _SQLITE_WRITES.format(task_path=task_path)
 
     def _columns(self, table: str) -> set[str]:
+        made = self._ask("SELECT type, sql FROM sqlite_master WHERE name = ?", table)
+        for kind, sql in made:
+            if kind != "table" or not str(sql).upper().startswith("CREATE TABLE"):
+                raise StoreFormatError(
+                    f"{self._path} has a {kind} in place of the table {table}: no saver made it"
+                )
         return {name for (name,) in self._ask("SELECT name FROM pragma_table_info(?)", table)}
 
     def _ask(self, query: str, *values: Any) -> list[Any]:
@@ -251,9 +312,9 @@ class SqliteSource(Source):
         ((tag, data, metadata),) = self._ask(_SQLITE_CHECKPOINT, *found.key)
         try:
             about = {} if metadata is None else json.loads(metadata)
-        except ValueError as error:
+        except (ValueError, TypeError, RecursionError) as error:
             raise found.refused(f"its metadata is no JSON ({error})") from error
-        return self.load(found, tag, data), about
+        return self.load(found, tag, data, "$"), about
 
     def writes(self, found: Found) -> list[Write]:
         return [Write(*row) for row in self._ask(self._writes, *found.key)]
