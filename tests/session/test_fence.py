@@ -346,7 +346,7 @@ def test_notes_that_lead_in_a_circle_are_told_and_not_followed(
     with pytest.raises(CheckpointIntegrityError, match="circle") as raised:
         with session():
             pass
-    assert sum(each in str(raised.value) for each in ids) == min(2, length)
+    assert sum(each in str(raised.value) for each in ids) >= min(2, length)
     found = client.verify()
     assert {each.checkpoint_id for each in found.damaged} == set(ids)
     assert all("circle" in each.reason for each in found.damaged)
