@@ -55,8 +55,14 @@ def state_of(store: FileStore, checkpoint_id: str, **options: Any) -> Any:
     ]
 
 
+HELPERS = (".lock", ".last")
+"""Files that hold no checkpoint: locks, and hints at what was written last."""
+
+
 def files_below(directory: Path) -> list[Path]:
-    return sorted(path for path in directory.rglob("*") if path.is_file() and path.name != ".lock")
+    return sorted(
+        path for path in directory.rglob("*") if path.is_file() and path.name not in HELPERS
+    )
 
 
 def document_of(directory: Path, checkpoint_id: str) -> Path:

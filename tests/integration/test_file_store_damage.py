@@ -2,6 +2,7 @@
 
 import os
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -147,10 +148,30 @@ def test_a_field_of_another_type_is_found(store: FileStore, tmp_path: Path, fiel
         store.load(checkpoint_id, verify=False)
 
 
+def test_a_document_that_says_its_place_is_guarded_as_well(
+    store: FileStore, tmp_path: Path
+) -> None:
+    first = save(store)
+    commit = make_commit()
+    info = commit.info.with_(created_at=datetime(2020, 1, 1, tzinfo=UTC))
+    store.commit(replace(commit, info=info))
+    moved = info.checkpoint_id
+    path = document_of(tmp_path, moved)
+    whole = path.read_text()
+    place = whole[whole.index('"seq": ') + 7 :].partition("}")[0].partition(",")[0]
+    assert [info.checkpoint_id for info in store.query(Query())] == [moved, first]
+
+    for at, digit in enumerate(place):
+        other = f"{place[:at]}{(int(digit) + 1) % 10}{place[at + 1 :]}"
+        path.write_text(whole.replace(f'"seq": {place}', f'"seq": {other}', 1))
+        with pytest.raises(CheckpointIntegrityError):
+            store.load(moved)
+
+
 def test_a_document_of_a_newer_format_is_told_apart(store: FileStore, tmp_path: Path) -> None:
     checkpoint_id = save(store)
     path = document_of(tmp_path, checkpoint_id)
-    path.write_text(path.read_text().replace('"holdfast": 1', '"holdfast": 2', 1))
+    path.write_text(path.read_text().replace('"holdfast": 1', '"holdfast": 3', 1))
 
-    with pytest.raises(StoreFormatError, match=r"format 2.*upgrade Holdfast"):
+    with pytest.raises(StoreFormatError, match=r"format 3.*upgrade Holdfast"):
         store.load(checkpoint_id)

@@ -111,6 +111,55 @@ def test_of_processes_that_open_a_session_at_once_each_has_it_alone(kept_url: st
         assert len(chain) == len(run.history(limit=None))  # one line of them, no branches
 
 
+_LOOKS = """
+import os, sys
+from holdfast.session import lease as leases
+os.setgroups([]); os.setgid(65534); os.setuid(65534)
+assert not os.path.exists("/proc/" + sys.argv[2]), "it can be seen"
+print(leases._is_dead(sys.argv[1]), leases._is_dead(sys.argv[3]))
+"""
+
+
+def test_a_process_that_a_mount_hides_is_alive(tmp_path: Path) -> None:
+    """With hidepid=2 nobody sees the processes of another user; dead ones are known all the same.
+
+    Where the kernel lets us, in a mount of our own.
+    """
+    owner = leases._this_process()
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        pass
+    gone = owner.rsplit(":", 2)[0] + f":{ended.pid}:1"
+    script = tmp_path / "looks.py"
+    script.write_text(_LOOKS)
+    mount = 'mount -t proc -o hidepid=2 proc /proc && exec "$@"'
+    command = [sys.executable, str(script), owner, str(os.getpid()), gone]
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", mount, "sh", *command],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": PATH},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    if done.returncode and ("unshare" in done.stderr or "mount" in done.stderr):
+        return  # it is not for us to mount anything; see the next test
+    assert done.stdout == "False True\n", done.stderr
+
+
+def test_where_a_process_cannot_be_seen_a_signal_tells_whether_it_lives(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    owner = leases._this_process()
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        pass
+    gone = owner.rsplit(":", 2)[0] + f":{ended.pid}:1"
+    monkeypatch.setattr(leases, "_started", lambda pid: None)
+
+    assert not leases._is_dead(owner)
+    assert leases._is_dead(gone)
+
+
 def test_two_runs_of_one_process_do_not_share_a_session(session: Open) -> None:
     with session() as first:
         with pytest.raises(SessionBusyError, match=f"process {os.getpid()}"), session():
