@@ -26,13 +26,18 @@ _LOOKED_AT = 1000
 
 def recoveries_of(store: Store, infos: Sequence[CheckpointInfo]) -> dict[str, list[Recovery]]:
     """Where files were put back, by the checkpoint at which the session was opened."""
+    ids = [info.checkpoint_id for info in infos]
+    # Most have none, and what would read them takes long to import.
+    noted = store.notes(ids) if ids else []
+    ids = sorted({note.scope for note in noted if note.key.startswith("recovered/")})
+    found: dict[str, list[Recovery]] = {}
+    if not ids:
+        return found
     from holdfast.client import SyncClient
     from holdfast.session.recovery import recoveries
 
     client = SyncClient(store)
-    ids = [info.checkpoint_id for info in infos]
-    found: dict[str, list[Recovery]] = {}
-    for each in client._run(recoveries(client._engine, ids)) if ids else ():
+    for each in client._run(recoveries(client._engine, ids)):
         found.setdefault(each.checkpoint_id, []).append(each)
     return found
 
