@@ -51,9 +51,21 @@ def last_recovery(
     found = recoveries_of(client.store, since)
     for info in since:
         for each in reversed(found.get(info.checkpoint_id, [])):
-            if each.undo_tree not in undone:
+            if each.undo_tree not in undone and _is_kept(client, each.undo_tree):
                 return each
     return None
+
+
+def _is_kept(client: SyncClient, tree: str) -> bool:
+    """Whether a tree is still there: what leads back is kept for a month."""
+    from holdfast.errors import CheckpointNotFoundError
+    from holdfast.workspace.keeping import Keeper
+
+    try:
+        Keeper(client.store, "any").resolve(tree)
+    except CheckpointNotFoundError:
+        return False
+    return True
 
 
 def undo_recovery(
@@ -98,7 +110,7 @@ def undo_recovery(
 def _preview(session: SessionInfo, planned: Restored, folder: str, terminal: Terminal) -> None:
     written, removed = planned.written, planned.removed
     terminal.line(
-        f"session {clean(session.session_id)} gets its files back as they were found after a crash"
+        f"session {clean(session.session_id)} gets its files as they were found when it was opened"
     )
     terminal.line(f"  files  {len(written)} written, {len(removed)} removed in {clean(folder)}")
     shown = [*(f"write {each}" for each in written), *(f"remove {each}" for each in removed)]
