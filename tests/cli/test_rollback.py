@@ -70,6 +70,14 @@ def test_undo_leads_back_and_can_be_undone(project: Holdfast) -> None:
     assert "fixed" not in state_of(project, "fix-42")
 
 
+def test_undo_takes_the_session_as_other_commands_do(project: Holdfast) -> None:
+    project.ok("rollback", "start", "--session", "fix-42", "--yes")
+
+    assert project("undo", "bolder", "--session", "fix-42", "--yes").code == 2
+    project.ok("undo", "--session", "fix-42", "--yes")
+    assert state_of(project, "fix-42")["fixed"] is True
+
+
 def test_a_dry_run_says_what_would_be_done_and_does_nothing(project: Holdfast) -> None:
     before = project.json("stats")["checkpoints"]
 
@@ -158,6 +166,33 @@ def test_a_module_that_is_named_undoes_what_it_can(paid: Holdfast) -> None:
     assert len(done["undone"]) == 1
     assert (paid.directory / "refunds.txt").read_text() == "receipt 7\n"
     assert paid("rollback", "before", "--import", "no_such_module").code == 2
+
+
+HOSTILE = """
+from holdfast import SyncClient
+from holdfast.session import calls
+with SyncClient.sqlite(".holdfast/holdfast.db") as client:
+    with client.session("shop", session_id="order") as run:
+        run.checkpoint("before")
+        calls.path_of = lambda function: "{name}"
+        run.call(lambda: "touch ran", effect="reversible", compensate=print)
+        run.checkpoint("booked")
+"""
+
+
+@pytest.mark.parametrize("name", ["os:system", "shop:system", "shop:run", "shop:Popen"])
+def test_a_module_gives_no_function_that_it_only_imported(holdfast: Holdfast, name: str) -> None:
+    holdfast.ok("init")
+    (holdfast.directory / "shop.py").write_text(
+        "from os import system\nfrom subprocess import Popen, run\ndef refund(output): ...\n"
+    )
+    assert holdfast.within(HOSTILE.format(name=name)).code == 0
+
+    done = holdfast("rollback", "before", "--import", "shop", "--import", "os", "--yes")
+
+    assert done.code == 5
+    assert f"undone by {name}" in done.err
+    assert not (holdfast.directory / "ran").exists()
 
 
 def test_a_thread_of_langgraph_is_not_written_into(holdfast: Holdfast) -> None:

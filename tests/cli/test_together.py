@@ -70,7 +70,8 @@ def test_status_tells_what_waits(asking) -> None:
     (waiting,) = holdfast.json("pending")["pending"]
     holdfast.ok("deny", waiting["id"])
 
-    assert "1 call for approval: holdfast pending" in status
+    assert status.startswith(f"approval  {waiting['id'][:8]}  transfer(500)  pay, ")
+    assert "holdfast approve ID, or holdfast deny ID" in status.splitlines()[1]
 
 
 def test_watch_tells_of_a_call_that_waits(asking) -> None:

@@ -26,13 +26,18 @@ _LOOKED_AT = 1000
 
 def recoveries_of(store: Store, infos: Sequence[CheckpointInfo]) -> dict[str, list[Recovery]]:
     """Where files were put back, by the checkpoint at which the session was opened."""
+    ids = [info.checkpoint_id for info in infos]
+    # Most have none, and what would read them takes long to import.
+    noted = store.notes(ids) if ids else []
+    ids = sorted({note.scope for note in noted if note.key.startswith("recovered/")})
+    found: dict[str, list[Recovery]] = {}
+    if not ids:
+        return found
     from holdfast.client import SyncClient
     from holdfast.session.recovery import recoveries
 
     client = SyncClient(store)
-    ids = [info.checkpoint_id for info in infos]
-    found: dict[str, list[Recovery]] = {}
-    for each in client._run(recoveries(client._engine, ids)) if ids else ():
+    for each in client._run(recoveries(client._engine, ids)):
         found.setdefault(each.checkpoint_id, []).append(each)
     return found
 
@@ -46,9 +51,21 @@ def last_recovery(
     found = recoveries_of(client.store, since)
     for info in since:
         for each in reversed(found.get(info.checkpoint_id, [])):
-            if each.undo_tree not in undone:
+            if each.undo_tree not in undone and _is_kept(client, each.undo_tree):
                 return each
     return None
+
+
+def _is_kept(client: SyncClient, tree: str) -> bool:
+    """Whether a tree is still there: what leads back is kept for a month."""
+    from holdfast.errors import CheckpointNotFoundError
+    from holdfast.workspace.keeping import Keeper
+
+    try:
+        Keeper(client.store, "any").resolve(tree)
+    except CheckpointNotFoundError:
+        return False
+    return True
 
 
 def undo_recovery(
@@ -93,7 +110,7 @@ def undo_recovery(
 def _preview(session: SessionInfo, planned: Restored, folder: str, terminal: Terminal) -> None:
     written, removed = planned.written, planned.removed
     terminal.line(
-        f"session {clean(session.session_id)} gets its files back as they were found after a crash"
+        f"session {clean(session.session_id)} gets its files as they were found when it was opened"
     )
     terminal.line(f"  files  {len(written)} written, {len(removed)} removed in {clean(folder)}")
     shown = [*(f"write {each}" for each in written), *(f"remove {each}" for each in removed)]

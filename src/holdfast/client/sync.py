@@ -372,7 +372,8 @@ class SyncClient(Face):
         ``state`` is what a new session begins with. ``approval`` is a function of the effect,
         ``"prompt"`` or ``"wait"``, for calls that ``approve_when`` names (kinds, tools or a
         function; irreversible ones by default). Another process that works on the session is an
-        error; ``takeover`` takes it from one that was not heard of for ``lease_seconds``.
+        error; ``takeover`` takes it from one that was not heard of for ``lease_seconds``. ``tools``
+        are functions that undo effects which an earlier process recorded (or register_tool them).
         """
         from holdfast.session.faces import files_of, options_of
         from holdfast.session.run import Run
