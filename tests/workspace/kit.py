@@ -138,6 +138,7 @@ def immutable(file: Path) -> Iterator[bool]:
     """A file that nobody may change, rename or remove; False where there is no such thing here."""
     fd = os.open(file, os.O_RDONLY)
     try:
+        flags = 0
         try:
             flags = int.from_bytes(fcntl.ioctl(fd, _GET_FLAGS, bytes(8)), "little")
             fcntl.ioctl(fd, _SET_FLAGS, (flags | _IMMUTABLE).to_bytes(8, "little"))
@@ -169,7 +170,7 @@ def unchangeable(file: Path) -> Iterator[None]:
 
             return refusing
 
-        exchange.put, os.rename = refuse(put, 3), refuse(rename, 0)  # type: ignore[assignment]
+        exchange.put, os.rename = refuse(put, 3), refuse(rename, 0)
         try:
             yield
         finally:

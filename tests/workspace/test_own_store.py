@@ -119,7 +119,7 @@ def test_a_tree_that_holds_the_store_itself_leaves_it_as_it_is(root: Path, tmp_p
         assert client.restore(saved).checkpoint_id == saved
 
 
-def flags(cls: type[Store]) -> set[str]:
+def flags(cls: type) -> set[str]:
     """All that a store may say of itself or do."""
     return {name for name in vars(cls) if not name.startswith("_")}
 
