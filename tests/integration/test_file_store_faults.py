@@ -244,6 +244,8 @@ if sys.argv[2] == "mount":
     subprocess.run(["mount", "-o", "remount,ro", directory], check=True)
 else:
     folders = [Path(directory), *(path for path in Path(directory).rglob("*") if path.is_dir())]
+    for path in Path(directory).rglob("*"):
+        path.chmod(0o444)  # they are made for their owner alone, and another is to read them
     for folder in folders:
         folder.chmod(0o555)
     was = os.geteuid()

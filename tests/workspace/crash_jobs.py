@@ -134,3 +134,10 @@ def keep_chunks_and_be_killed(directory: str, point: str) -> None:
     crash_points.kill_at(point, 1)
     with FileStore(directory) as store:
         store.commit(NotesOnly((), {bytes(20): b"data"}))
+
+
+def restore_and_be_killed(home: str, point: str) -> None:
+    """A restore to the first snapshot that is killed at a point."""
+    crash_points.kill_at(point, 1)
+    with Workspace(f"{home}/repo", f"sqlite:///{home}/agent.db") as workspace:
+        workspace.restore(workspace.snapshots()[-1])

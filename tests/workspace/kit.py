@@ -1,5 +1,7 @@
 """What the tests of workspaces share: pictures of directories, and making things in them."""
 
+import errno
+import fcntl
 import os
 import shutil
 import stat
@@ -8,9 +10,10 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from holdfast.testing import crash_points
-from holdfast.workspace import Workspace
+from holdfast.workspace import Workspace, exchange
 from holdfast.workspace.entries import TEMPORARY
 
 Picture = dict[bytes, tuple]
@@ -125,3 +128,50 @@ def back(workspace: Workspace, root: Path) -> None:
 def paths(workspace: Workspace) -> list[str]:
     """What a snapshot holds now."""
     return [entry.path for entry in workspace.ls(workspace.snapshot())]
+
+
+_GET_FLAGS, _SET_FLAGS, _IMMUTABLE = 0x80086601, 0x40086602, 0x10
+
+
+@contextmanager
+def immutable(file: Path) -> Iterator[bool]:
+    """A file that nobody may change, rename or remove; False where there is no such thing here."""
+    fd = os.open(file, os.O_RDONLY)
+    try:
+        flags = 0
+        try:
+            flags = int.from_bytes(fcntl.ioctl(fd, _GET_FLAGS, bytes(8)), "little")
+            fcntl.ioctl(fd, _SET_FLAGS, (flags | _IMMUTABLE).to_bytes(8, "little"))
+        except OSError:
+            yield False
+            return
+        try:
+            yield True
+        finally:
+            fcntl.ioctl(fd, _SET_FLAGS, flags.to_bytes(8, "little"))
+    finally:
+        os.close(fd)
+
+
+@contextmanager
+def unchangeable(file: Path) -> Iterator[None]:
+    """A file that cannot be replaced or removed: truly so, or as told by the call that would."""
+    with immutable(file) as is_so:
+        if is_so:
+            yield
+            return
+        put, rename, name = exchange.put, os.rename, os.fsencode(file.name)
+
+        def refuse(call: Callable[..., Any], at: int) -> Callable[..., Any]:
+            def refusing(*args: Any, **options: Any) -> Any:
+                if args[at] == name:
+                    raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), str(file))
+                return call(*args, **options)
+
+            return refusing
+
+        exchange.put, os.rename = refuse(put, 3), refuse(rename, 0)
+        try:
+            yield
+        finally:
+            exchange.put, os.rename = put, rename

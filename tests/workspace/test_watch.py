@@ -11,6 +11,7 @@ import pytest
 
 from holdfast import SyncClient
 from holdfast.workspace import Workspace
+from holdfast.workspace.scan import Scanner
 from tests.workspace.kit import picture, put
 
 
@@ -54,6 +55,7 @@ def test_an_unchanged_workspace_is_not_looked_at(
     with monkeypatch.context() as patch:
         patch.setattr(os, "lstat", refuse)
         patch.setattr(os, "scandir", refuse)
+        patch.setattr(Scanner, "_keys", refuse)
         assert workspace.snapshot().tree_id == first.tree_id
 
 
@@ -334,3 +336,35 @@ def test_another_process_that_snapshots_too_does_no_harm(
         right(workspace, root, tmp_path)
         put(root / "d3" / "sub" / "f3", "edited")
         assert other.snapshot().tree_id == workspace.snapshot().tree_id
+
+
+def test_a_link_to_itself_does_not_end_watching(
+    workspace: Workspace, root: Path, tmp_path: Path
+) -> None:
+    shutil.rmtree(root / "d1")
+    (root / "d1").symlink_to("d1")
+
+    right(workspace, root, tmp_path)
+    right(workspace, root, tmp_path)
+
+    assert workspace._capturer.watcher is not None
+    assert workspace._capturer.watcher.problem is None
+    assert is_watching(workspace)
+    (root / "d1").unlink()
+    put(root / "d1" / "sub" / "new", "new")
+    right(workspace, root, tmp_path)
+
+
+def test_a_directory_that_became_a_link_to_itself_is_no_reason_not_to_watch(
+    root: Path, client: SyncClient, tmp_path: Path
+) -> None:
+    put(root / "a" / "b" / "file", "one")
+    with Workspace(root, client) as workspace:
+        workspace.snapshot()
+    shutil.rmtree(root / "a")
+    (root / "a").symlink_to("a")
+
+    with Workspace(root, client, watch=True) as workspace:
+        workspace.snapshot()
+        assert is_watching(workspace)
+        right(workspace, root, tmp_path)

@@ -1,0 +1,148 @@
+"""A store that lies in the workspace itself is never captured, overwritten or removed."""
+
+import os
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from holdfast import SyncClient
+from holdfast.stores.base import Store
+from holdfast.stores.memory import MemoryStore
+from holdfast.stores.objects import LargeBlobs
+from holdfast.stores.sqlite import SqliteStore
+from holdfast.workspace import Workspace
+from tests.workspace.kit import put
+
+PLACES = {
+    "sqlite": "sqlite:///{root}/agent.db",
+    "sqlite deep": "sqlite:///{root}/data/agent.db",
+    "sqlite and blobs": "sqlite:///{root}/agent.db?blobs={blobs}&blobs_above=0",
+    "blobs alone": "sqlite:///{root}/../agent.db?blobs={blobs}&blobs_above=0",
+    "memory and blobs": "memory://?blobs={blobs}&blobs_above=0",
+    "file": "file://{root}/store",
+}
+
+
+def url_of(place: str, root: Path | str) -> str:
+    blobs = quote(f"file://{os.path.abspath(root)}/blobs/of/mine", safe="")
+    return PLACES[place].format(root=root, blobs=blobs)
+
+
+def files_of(root: Path) -> set[str]:
+    return {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()}
+
+
+def check(workspace: Workspace, client: SyncClient, root: Path) -> None:
+    """Snapshots hold the user's files alone, and no restore touches anything else."""
+    saved = client.save("coder", execution_state={"text": os.urandom(20_000)})
+    put(root / "mine", "one")
+    first = workspace.snapshot()
+    # What is uploaded again gets another name; whether objects are lost, verify tells.
+    own = {path for path in files_of(root) - {"mine"} if not path.startswith("blobs/")}
+    put(root / "mine", "two")
+    second = workspace.snapshot()
+
+    for tree in (first, second, first):
+        assert [entry.path for entry in workspace.ls(tree) if entry.kind == "file"] == ["mine"]
+        workspace.restore(tree)
+        assert own <= files_of(root)
+    assert client.restore(saved).checkpoint_id == saved
+    assert client.verify().ok
+    assert workspace.snapshot().tree_id == first.tree_id
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_store_in_the_workspace_is_left_alone(place: str, root: Path) -> None:
+    with SyncClient.open(url_of(place, root)) as client, Workspace(root, client) as workspace:
+        check(workspace, client, root)
+
+
+@pytest.mark.parametrize("place", ["sqlite", "sqlite and blobs", "file"])
+def test_a_store_opened_by_a_relative_path_is_left_alone(
+    place: str, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(root.parent)
+    url = url_of(place, "repo").replace("file://repo", f"file://{root.parent}/repo")
+    with SyncClient.open(url) as client:
+        monkeypatch.chdir("/")
+        with Workspace(root, client) as workspace:
+            check(workspace, client, root)
+
+
+@pytest.mark.parametrize("place", ["sqlite", "sqlite and blobs", "file"])
+def test_a_store_reached_through_a_symlink_to_the_workspace_is_left_alone(
+    place: str, root: Path
+) -> None:
+    link = root.parent / "link"
+    link.symlink_to(root)
+    with SyncClient.open(url_of(place, link)) as client, Workspace(root, client) as workspace:
+        check(workspace, client, root)
+
+
+def test_a_symlink_in_the_workspace_that_leads_to_the_store_is_left_alone(
+    root: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "real").mkdir()
+    with SyncClient.memory() as other, Workspace(root, other) as workspace:
+        empty = workspace.snapshot()
+        assert not empty.files
+    (root / "agent.db").symlink_to(tmp_path / "real" / "agent.db")
+
+    with (
+        SyncClient.open(f"sqlite:///{root}/agent.db") as client,
+        Workspace(root, client) as workspace,
+    ):
+        before = workspace.snapshot()
+        assert not before.files
+        workspace.restore(before)
+        check(workspace, client, root)
+
+    assert (root / "agent.db").is_symlink()
+
+
+def test_a_tree_that_holds_the_store_itself_leaves_it_as_it_is(root: Path, tmp_path: Path) -> None:
+    """As trees do that 0.2 captured of a store with blobs."""
+    url = f"sqlite:///{root}/agent.db?blobs={quote(f'file://{tmp_path}/blobs', safe='')}"
+    with SyncClient.open(url) as client:
+        put(tmp_path / "other" / "agent.db", "not a database")
+        put(tmp_path / "other" / "mine", "one")
+        with Workspace(tmp_path / "other", client) as other:
+            tree = other.snapshot()
+        put(root / "mine", "two")
+        with Workspace(root, client) as workspace:
+            done = workspace.restore(tree)
+
+            assert done.written == ("mine",)
+        saved = client.save("coder", execution_state={})
+    with SyncClient.open(url) as client:
+        assert client.restore(saved).checkpoint_id == saved
+
+
+def flags(cls: type) -> set[str]:
+    """All that a store may say of itself or do."""
+    return {name for name in vars(cls) if not name.startswith("_")}
+
+
+def test_a_store_with_blobs_speaks_for_the_store_within_in_every_respect(tmp_path: Path) -> None:
+    with LargeBlobs(SqliteStore(tmp_path / "agent.db"), f"file://{tmp_path}/blobs") as store:
+        said = flags(LargeBlobs) | vars(store).keys()
+
+        assert flags(Store) - said == set(), "decide what LargeBlobs says or does"
+        inner = SqliteStore(tmp_path / "agent.db")
+        with inner:
+            for flag in ("shares_chunks", "allow_pickle", "waits", "files", "speaks_async"):
+                assert getattr(store, flag) == getattr(inner, flag), flag
+        assert store.files_apart == (str(tmp_path / "blobs"),)
+
+
+def test_the_newest_record_of_a_session_comes_with_its_objects(tmp_path: Path) -> None:
+    store = LargeBlobs(MemoryStore(), f"file://{tmp_path}/blobs", above=0)
+    with SyncClient(store) as client:
+        client.save("coder", session_id="s", execution_state={"text": "x" * 9000})
+        saved = client.save("coder", session_id="s", execution_state={"text": "y" * 9000})
+        newest = store.newest("coder", "s")
+
+        assert newest is not None
+        assert newest.info.checkpoint_id == saved
+        assert store.newest("coder", "none") is None
