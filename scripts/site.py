@@ -33,7 +33,16 @@ MENU: list[dict[str, Any]] = [
     {"Holdfast": "index.md"},
     {"Start": ["tour.md", "runs.md", "side-effects.md", "langgraph.md", "workspace.md"]},
     {"Recipes": "recipes/*.md"},
-    {"Use": ["checkpoints.md", "values.md", "state.md", "coordination.md", "moving.md"]},
+    {
+        "Use": [
+            "checkpoints.md",
+            "values.md",
+            "state.md",
+            "torch.md",
+            "coordination.md",
+            "moving.md",
+        ]
+    },
     {"Operate": ["stores.md", "redis.md", "postgres.md", "object-storage.md", "upkeep.md"]},
     {"Trust": ["guarantees.md", "security.md", "sharing.md"]},
     {"Help": ["troubleshooting.md", "errors.md"]},

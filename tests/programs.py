@@ -33,6 +33,15 @@ def program(*names: str, package: str, asked: str = "--version") -> str:
     raise Unavailable.program(package)
 
 
+@cache
+def library(pattern: str, *, package: str) -> Path:
+    """The library whose path below /usr/lib fits."""
+    found = sorted(Path("/usr/lib").glob(pattern))
+    if not found:
+        raise Unavailable.program(package)
+    return found[0]
+
+
 def starts(found: str | Path, asked: str = "--version") -> bool:
     """Whether a program starts."""
     try:

@@ -51,12 +51,15 @@ class Watch:
 
     def arm(self) -> None:
         """Begin."""
-        signal.signal(signal.SIGALRM, lambda *_: self._ask())
+        signal.signal(signal.SIGALRM, lambda *_: self._alarm())
         signal.setitimer(signal.ITIMER_REAL, self._spell)
 
     def renew(self) -> None:
         """Begin anew: something was achieved."""
         self._start = self._last = computed()
+
+    def rewind(self) -> None:
+        """Let the spell begin anew, too."""
         signal.setitimer(signal.ITIMER_REAL, self._spell)
 
     @staticmethod
@@ -65,10 +68,14 @@ class Watch:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
 
-    def _ask(self) -> None:
+    def _alarm(self) -> None:
+        signal.setitimer(signal.ITIMER_REAL, self._spell)
+        self.ask()
+
+    def ask(self) -> None:
+        """Say so if it hangs: a spell is over."""
         now = computed()
         before, self._last = self._last, now
-        signal.setitimer(signal.ITIMER_REAL, self._spell)
         if now - before < STANDSTILL * self._spell:
             self._hangs(f"nothing went on for {self._spell:.0f} s")
         if now - self._start > self._spell * SPELLS_OF_COMPUTING:
@@ -97,6 +104,7 @@ def achieved() -> None:
     """Something was achieved, so the test may take as long again. From any thread."""
     if _watch is not None:
         _watch.renew()
+        _watch.rewind()
 
 
 def wait_until(there: Callable[[], Any], what: str) -> None:

@@ -49,7 +49,6 @@ class Agent:
                     input=event(self.holdfast, name, **told),
                     capture_output=True,
                     text=True,
-                    timeout=50,
                 )
                 assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 

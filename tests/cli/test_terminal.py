@@ -12,7 +12,7 @@ from threading import Event
 import pytest
 
 from holdfast.cli import progress
-from tests.cli.kit import SECONDS, Holdfast, environment
+from tests.cli.kit import Holdfast, environment
 
 
 def test_colours_are_for_terminals(project: Holdfast) -> None:
@@ -140,7 +140,7 @@ def test_an_interrupt_ends_quietly(project: Holdfast) -> None:
         assert process.stdout is not None
         process.stdout.readline()
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=50)
+        _, err = process.communicate()
 
     assert (process.returncode, err) == (130, "holdfast: interrupted\n")
 
@@ -218,7 +218,6 @@ def test_a_closed_output_is_no_error(project: Holdfast) -> None:
         env=environment(),
         stderr=subprocess.PIPE,
         preexec_fn=lambda: os.close(1),
-        timeout=SECONDS,
     )
 
     assert (done.returncode, done.stderr) == (0, b"")

@@ -37,7 +37,7 @@ def asking(holdfast: Holdfast):
         with SyncClient.sqlite(holdfast.directory / ".holdfast" / "holdfast.db") as client:
             next(client.subscribe("approvals", timeout=50))
         yield holdfast, process
-        process.communicate(timeout=50)
+        process.communicate()
 
 
 def test_a_call_that_waits_is_listed_and_approved(asking) -> None:

@@ -30,7 +30,7 @@ def run_together(script: str, *argument_lists: tuple[object, ...]) -> list[str]:
         assert child.stdin is not None
         child.stdin.write("go\n")
         child.stdin.flush()
-    printed = [child.communicate(timeout=100)[0] for child in children]
+    printed = [child.communicate()[0] for child in children]
     assert [child.returncode for child in children] == [0] * len(children)
     return printed
 
@@ -135,7 +135,7 @@ save(store, "killed", checkpoint_id=sys.argv[2])
     before, killed = save(store, "before"), new_id()
 
     child = start(script, tmp_path, killed, point)
-    child.communicate(timeout=100)
+    child.communicate()
 
     assert child.returncode == -signal.SIGKILL
     is_there = point in ("file:linked", "file:committed")
@@ -216,6 +216,6 @@ print("done", flush=True)
     child = start(script, tmp_path)
     assert child.stdout is not None
     assert child.stdout.readline() == "done\n"
-    child.communicate("go\n", timeout=100)
+    child.communicate("go\n")
 
     assert child.returncode == 0

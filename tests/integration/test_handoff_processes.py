@@ -46,7 +46,7 @@ def test_of_six_processes_one_wins(url: str) -> None:
             worker.stdin.write("go\n")
             worker.stdin.flush()
 
-        said = [worker.communicate(timeout=60)[0].strip() for worker in workers]
+        said = [worker.communicate()[0].strip() for worker in workers]
 
         (winner,) = [line for line in said if not line.startswith("lost:")]
         assert client.restore(winner).agent_id == "approver"
@@ -54,9 +54,7 @@ def test_of_six_processes_one_wins(url: str) -> None:
 
 
 def test_a_killed_workers_job_is_taken_over_and_nothing_is_lost_or_done_twice(url: str) -> None:
-    done = subprocess.run(
-        [sys.executable, SUPERVISOR, url], capture_output=True, text=True, timeout=100
-    )
+    done = subprocess.run([sys.executable, SUPERVISOR, url], capture_output=True, text=True)
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert "6 jobs completed, 12 steps, none twice" in done.stdout

@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 import uuid
@@ -22,10 +21,10 @@ from holdfast import SyncClient
 from holdfast.adapters.langgraph import HoldfastSaver, bring_back_threads
 from holdfast.errors import AdapterError, InvalidArgumentError
 from tests.servers import free_port
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(240)
 
-START_SECONDS = 90
 
 AGENT = """
 import os
@@ -116,15 +115,15 @@ class DevServer:
             )
 
     def wait_until_it_answers(self) -> None:
-        deadline = time.monotonic() + START_SECONDS
-        while time.monotonic() < deadline:
-            assert self._process.poll() is None, self.log
-            try:
-                self.call("GET", "/ok")
-                return
-            except urllib.error.URLError:
-                time.sleep(0.05)
-        pytest.fail(f"the server does not answer:\n{self.log}")
+        wait_until(self._answers, "the start of langgraph dev")
+
+    def _answers(self) -> bool:
+        assert self._process.poll() is None, self.log
+        try:
+            self.call("GET", "/ok")
+        except urllib.error.URLError:
+            return False
+        return True
 
     @property
     def log(self) -> str:
@@ -158,7 +157,7 @@ class DevServer:
     def end(self, number: int) -> None:
         if self._process.poll() is None:
             os.killpg(self._process.pid, number)
-            self._process.wait(60)
+            self._process.wait()
 
 
 @pytest.fixture

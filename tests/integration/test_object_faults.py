@@ -488,5 +488,4 @@ def run(script: str, *args: Path, within: Collection[str] = ()) -> subprocess.Co
         env=os.environ | {"PYTHONPATH": PATH},
         capture_output=True,
         text=True,
-        timeout=60,
     )

@@ -17,7 +17,9 @@ ERRORS = {
     if inspect.isclass(value) and issubclass(value, errors.HoldfastError)
 }
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-BOUNDED = re.compile(r"[\w.-]+(\[[\w,-]+\])?>=[\w.]+,<[\w.]+")
+BOUNDED = re.compile(
+    r"(?P<name>[\w.-]+)(\[[\w,-]+\])?(?P<bounds>>=[\w.]+,<[\w.]+|==[\w.+]+)( *;.*)?"
+)
 
 
 def rows(document: str, heading: str) -> list[list[str]]:
@@ -54,29 +56,20 @@ def test_contributing_names_every_folder_of_tests() -> None:
     assert {row[0] for row in rows("CONTRIBUTING.md", "| folder | holds |")} == folders
 
 
-def test_every_dependency_is_bounded_on_both_sides() -> None:
-    groups = PROJECT["dependency-groups"].values()
-    wanted = [
-        *PROJECT["project"]["dependencies"],
-        *(each for extra in PROJECT["project"]["optional-dependencies"].values() for each in extra),
-        *(each for group in groups for each in group if isinstance(each, str)),
-    ]
+def dependencies() -> list[str]:
+    project, groups = PROJECT["project"], PROJECT["dependency-groups"]
+    some = [project["dependencies"], *project["optional-dependencies"].values(), *groups.values()]
+    return [each for those in some for each in those if isinstance(each, str)]
 
-    assert not [each for each in wanted if not BOUNDED.fullmatch(each)]
+
+def test_every_dependency_is_bounded_on_both_sides() -> None:
+    assert not [each for each in dependencies() if not BOUNDED.fullmatch(each)]
 
 
 def test_a_dependency_has_the_same_bounds_wherever_it_is_named() -> None:
-    project, groups = PROJECT["project"], PROJECT["dependency-groups"]
     named: dict[str, set[str]] = {}
-    for some in (
-        project["dependencies"],
-        *project["optional-dependencies"].values(),
-        *groups.values(),
-    ):
-        for each in some:
-            if isinstance(each, str):
-                name, _, bounds = each.partition(">=")
-                named.setdefault(name, set()).add(bounds)
+    for bounded in filter(None, map(BOUNDED.fullmatch, dependencies())):
+        named.setdefault(bounded["name"], set()).add(bounded["bounds"])
 
     assert not {name: bounds for name, bounds in named.items() if len(bounds) > 1}
 

@@ -3,63 +3,75 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from tests.waiting import Watch
+
 ROOT = Path(__file__).parents[2]
 
-WATCHED = """
-import sys, threading, time
+STANDS_STILL = """
+import time
 from tests import waiting
 
 hung = []
-waiting.watch(1, hung.append)
-{body}
-print(*hung)
-"""
-STANDS_STILL = """
+waiting.watch(0.5, hung.append)
 while not hung:
     time.sleep(0.05)
-"""
-COMPUTES_IN_VAIN = """
-while not hung:
-    sum(range(1000))
-"""
-ACHIEVES = """
-began = time.process_time()
-while time.process_time() - began < 3:
-    sum(range(1000))
-    waiting.achieved()
-"""
-COMPUTES_IN_A_CHILD = """
-import subprocess
-subprocess.run([sys.executable, "-c", "import time\\nwhile time.process_time() < 1.5: pass"])
+waiting.end_watch()
 """
 
 
-def watched(body: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-c", WATCHED.format(body=body)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return done.stdout.strip()
+def compute(seconds: float) -> None:
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
 
 
-def test_a_test_that_stands_still_hangs() -> None:
-    assert "nothing went on" in watched(STANDS_STILL)
+@pytest.fixture
+def hung() -> list[str]:
+    return []
 
 
-def test_a_test_that_computes_and_achieves_nothing_hangs() -> None:
-    assert "achieved nothing" in watched(COMPUTES_IN_VAIN)
+def test_a_test_that_stands_still_is_noticed_by_itself() -> None:
+    subprocess.run([sys.executable, "-c", STANDS_STILL], cwd=ROOT, check=True)
 
 
-@pytest.mark.parametrize("body", [ACHIEVES, COMPUTES_IN_A_CHILD])
-def test_a_test_that_goes_on_has_as_long_as_it_needs(body: str) -> None:
-    assert watched(body) == ""
+def test_a_test_that_stands_still_hangs(hung: list[str]) -> None:
+    Watch(100, hung.append).ask()
+
+    assert hung == ["nothing went on for 100 s"]
+
+
+def test_a_test_that_computes_and_achieves_nothing_hangs(hung: list[str]) -> None:
+    watch = Watch(0.1, hung.append)
+    compute(0.5)
+
+    watch.ask()
+
+    assert "achieved nothing" in hung[0]
+
+
+def test_a_test_that_achieves_something_may_take_as_long_again(hung: list[str]) -> None:
+    watch = Watch(0.4, hung.append)
+    for _ in range(4):
+        compute(0.4)
+        watch.ask()
+        watch.renew()
+
+    assert not hung
+
+
+def test_what_the_processes_of_a_test_compute_is_progress(hung: list[str]) -> None:
+    watch = Watch(3, hung.append)
+    work = "import time\nwhile time.process_time() < 0.5: pass"
+    subprocess.run([sys.executable, "-c", work], check=True)
+
+    watch.ask()
+
+    assert not hung
 
 
 PYTEST = ("-m", "pytest", "-p", "tests.conftest", "-p", "no:cacheprovider", "-c", os.devnull)

@@ -358,7 +358,7 @@ def test_the_terminal_is_asked() -> None:
         text=True,
     ) as child:
         os.write(ours, b"y\nn\ntoo dear\n\n")
-        out, asked = child.communicate(timeout=60)
+        out, asked = child.communicate()
     os.close(ours)
     os.close(theirs)
 
@@ -374,6 +374,5 @@ def test_without_a_terminal_nothing_is_allowed() -> None:
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
     )
     assert done.stdout.splitlines() == ["denied there is no terminal to ask on"] * 4

@@ -83,7 +83,7 @@ def test_a_session_that_a_process_works_on_is_busy_until_it_ends(kept_url: str) 
         with pytest.raises(SessionBusyError, match=rf"is worked on by process {child.pid} on"):
             with client.session(AGENT, session_id=SESSION, takeover=True):
                 pass
-        child.communicate("go\n", timeout=60)
+        child.communicate("go\n")
         with client.session(AGENT, session_id=SESSION) as run:
             assert run.state == {"by": "the other"}
 
@@ -91,7 +91,7 @@ def test_a_session_that_a_process_works_on_is_busy_until_it_ends(kept_url: str) 
 def test_a_process_that_was_killed_here_is_followed_at_once(kept_url: str) -> None:
     with SyncClient.open(kept_url) as client, other_process(kept_url) as child:
         child.send_signal(signal.SIGKILL)
-        child.wait(60)
+        child.wait()
         with client.session(AGENT, session_id=SESSION) as run:
             assert run.state == {"by": "the other"}
 

@@ -342,7 +342,6 @@ def shown(terminal: bool) -> bytes:
         env={**os.environ, "PYTHONPATH": PATH},
         stderr=out,
         check=True,
-        timeout=60,
     )
     os.close(theirs)
     seen = b""
