@@ -38,6 +38,7 @@ from holdfast.state.migrations import advanced
 from holdfast.stores.base import NoteExists, Query
 from holdfast.stores.crashpoints import reach
 from holdfast.verbs import notes, plan, save
+from holdfast.verbs.chains import circle_error
 from holdfast.verbs.engine import Engine
 from holdfast.verbs.plan import Plan
 from holdfast.verbs.read import restore
@@ -162,8 +163,13 @@ class Core:
         query = Query(agent_id=self.session[0], session_id=self.session[1], limit=1)
         found = yield from plan.query(query)
         head, noted = None, []
+        seen: dict[str, None] = {}
         while found:
             head = found[0]
+            if head.checkpoint_id in seen:
+                ids = list(seen)
+                raise circle_error(ids[ids.index(head.checkpoint_id) :], "what followed it leads")
+            seen[head.checkpoint_id] = None
             read = yield from notes.read(
                 self.engine, [head.checkpoint_id], on_unknown=self.options.on_unknown
             )
