@@ -10,7 +10,7 @@ from datetime import datetime
 
 from holdfast.core.format import ID_BYTES
 from holdfast.stores.base import Collected
-from holdfast.stores.file_folders import sync, unlink
+from holdfast.stores.file_folders import open_document, sync, unlink
 from holdfast.stores.file_lock import locked
 
 _TEMPORARY = ".tmp-"
@@ -50,7 +50,7 @@ class Chunks:
         found: dict[bytes, bytes] = {}
         for name in names:
             try:
-                with open(self._path(name), "rb") as file:
+                with open_document(self._path(name)) as file:
                     found[name] = file.read()
             except (FileNotFoundError, NotADirectoryError):
                 continue
