@@ -117,7 +117,9 @@ def test_a_bundle_keeps_the_order_of_the_store_it_comes_from(
         assert [i.checkpoint_id for i in there.timeline("a", "s")] == saved[::-1]
         clocks.set(-7 * 86400)
         saved.append(there.save("a", execution_state={"n": 8}, session_id="s"))
-        assert there.latest("a", "s").execution_state == {"n": 8}
+        newest = there.latest("a", "s")
+        assert newest is not None
+        assert newest.execution_state == {"n": 8}
         there.export(tmp_path / "back", agent_id="a")
 
     clients[0].import_(tmp_path / "back")

@@ -20,6 +20,7 @@ from tests.hostile.sqlite_files import (
     sharing_tree,
 )
 
+pytestmark = pytest.mark.timeout(900)  # each case has limits of its own
 MUTATIONS = int(os.environ.get("HOLDFAST_MUTATIONS", "300"))
 
 

@@ -154,6 +154,18 @@ def decompress(stored: bytes) -> bytes:
     return raw
 
 
+def claimed_size(stored: bytes) -> int:
+    """How many bytes a stored chunk says it has when it is unpacked; nothing is unpacked."""
+    if stored[:1] != _ZSTD:
+        return len(stored) - 1
+    zstd = _codec()
+    try:
+        size: int = zstd.frame_size(memoryview(stored)[1:])
+    except zstd.error:  # which is found when it is unpacked
+        return 0
+    return size
+
+
 def checked(name: bytes, stored: bytes) -> bytes:
     """The bytes of a stored chunk, proven to be those it is named after."""
     raw = decompress(stored)

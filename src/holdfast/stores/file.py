@@ -45,7 +45,7 @@ from holdfast.stores.base import (
 from holdfast.stores.crashpoints import reach
 from holdfast.stores.file_chunks import Chunks
 from holdfast.stores.file_document import Head, compose, read_chunks, read_head
-from holdfast.stores.file_folders import BINARY, JSON, Folders, open_document
+from holdfast.stores.file_folders import BINARY, JSON, LONGEST_LINE, Folders, open_document
 from holdfast.stores.file_notes import Notes
 from holdfast.stores.file_order import Last, Order
 
@@ -170,7 +170,7 @@ class FileStore(Store):
                 return None
             try:
                 with open_document(path) as file:
-                    line, rest = file.readline(), file.read()
+                    line, rest = file.readline(LONGEST_LINE), file.read()
             except FileNotFoundError:  # removed just now
                 return None
             head = self._head(checkpoint_id, path, line, verify)
@@ -202,7 +202,7 @@ class FileStore(Store):
         with _naming(checkpoint_id):
             try:
                 with open_document(path) as file:
-                    line, size = file.readline(), os.fstat(file.fileno()).st_size
+                    line, size = file.readline(LONGEST_LINE), os.fstat(file.fileno()).st_size
             except FileNotFoundError:
                 return None
             head = self._head(checkpoint_id, path, line)

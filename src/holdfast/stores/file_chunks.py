@@ -10,7 +10,14 @@ from datetime import datetime
 from holdfast.core.format import ID_BYTES
 from holdfast.stores.base import Collected
 from holdfast.stores.crashpoints import reach
-from holdfast.stores.file_folders import directories, new_draft, remove_drafts, sync, unlink
+from holdfast.stores.file_folders import (
+    directories,
+    new_draft,
+    open_document,
+    remove_drafts,
+    sync,
+    unlink,
+)
 from holdfast.stores.file_lock import locked
 from holdfast.stores.private import make_directories
 
@@ -56,7 +63,7 @@ class Chunks:
         found: dict[bytes, bytes] = {}
         for name in names:
             try:
-                with open(self._path(name), "rb") as file:
+                with open_document(self._path(name)) as file:
                     found[name] = file.read()
             except (FileNotFoundError, NotADirectoryError):
                 continue

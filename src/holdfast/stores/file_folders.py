@@ -6,6 +6,7 @@ import errno
 import fcntl
 import os
 import secrets
+import stat
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,7 +15,12 @@ from itertools import chain
 from typing import BinaryIO
 from urllib.parse import quote, unquote
 
-from holdfast.errors import CheckpointConflictError, InvalidArgumentError, StoreError
+from holdfast.errors import (
+    CheckpointConflictError,
+    CheckpointIntegrityError,
+    InvalidArgumentError,
+    StoreError,
+)
 from holdfast.stores import private
 from holdfast.stores.crashpoints import reach
 from holdfast.stores.file_lock import lock, locked
@@ -22,6 +28,10 @@ from holdfast.stores.file_lock import lock, locked
 JSON, BINARY = ".json", ".pkl"
 LAST = ".last"
 """The file in a session's directory that names what was written last."""
+LARGEST = 2**33
+"""Bytes of the largest document; a state of the largest size takes less as JSON."""
+LONGEST_LINE = 2**26
+"""Bytes of the longest first line, which holds a record."""
 
 _TEMPORARY = ".tmp-"
 _LONGEST_NAME = 200
@@ -272,8 +282,14 @@ def directories(path: str) -> list[str]:
 
 
 def open_document(path: str) -> BinaryIO:
-    """Open a document for reading; does not wait for a writer where it is no regular file."""
-    return open(path, "rb", opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK))
+    """Open a document for reading; what has no end, as a device or a huge hole, is refused."""
+    file = open(path, "rb", opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK))  # noqa: SIM115
+    about = os.fstat(file.fileno())
+    if stat.S_ISREG(about.st_mode) and about.st_size <= LARGEST:
+        return file
+    file.close()
+    what = "larger than any document" if stat.S_ISREG(about.st_mode) else "no regular file"
+    raise CheckpointIntegrityError(None, f"{path} is {what}")
 
 
 def _exists(path: str) -> bool:

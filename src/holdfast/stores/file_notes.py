@@ -27,6 +27,7 @@ from holdfast.stores.base import NOTE_TIES, Note, NoteExists
 from holdfast.stores.crashpoints import reach
 from holdfast.stores.file_folders import (
     JSON,
+    LONGEST_LINE,
     Folders,
     directories,
     entries,
@@ -225,7 +226,10 @@ class Promise:
             data = loads(file.read())
         try:
             places = [notes.place(*place) for place in data["places"]]
-            return cls(notes, places, data["record"], path)
+            record = data["record"]
+            if record is not None and [*map(type, record)] != [str] * 4:
+                raise TypeError
+            return cls(notes, places, record, path)
         except (AttributeError, KeyError, TypeError, ValueError):
             raise CheckpointIntegrityError(
                 None, f"{path} cannot be read: remove it, and notes half written are seen"
@@ -254,7 +258,9 @@ class Promise:
         if path is None:
             return None
         with open_document(path) as file:  # another record may have got the same id
-            return os.path.dirname(path) if checksum.encode() in file.readline() else None
+            return (
+                os.path.dirname(path) if checksum.encode() in file.readline(LONGEST_LINE) else None
+            )
 
     def settle(self) -> None:
         """Finish what a writer left, or undo it."""

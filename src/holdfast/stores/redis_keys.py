@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import datetime
 
-from holdfast.errors import InvalidArgumentError
+from holdfast.errors import CheckpointIntegrityError, InvalidArgumentError
 from holdfast.model import microseconds
 from holdfast.stores.base import NOTE_TIES
 
@@ -80,7 +80,10 @@ def as_bytes(text: str) -> bytes:
 
 def as_text(data: bytes) -> str:
     """What ``as_bytes`` was given."""
-    return data.decode("utf-8", "surrogatepass")
+    try:
+        return data.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        raise CheckpointIntegrityError(None, f"a listing holds {data[:40]!r}, no name") from None
 
 
 def joined(first: str, second: str) -> bytes:

@@ -394,7 +394,7 @@ class Reads:
             checkpoints=checkpoints - len(all_expired),
             sessions=sessions - over,
             chunks=len(sizes),
-            logical_bytes=int(size or 0) - sum(filed.size for filed in all_expired),
+            logical_bytes=_number(size) - sum(filed.size for filed in all_expired),
             stored_bytes=sum(sizes),
         )
 
@@ -405,6 +405,13 @@ class Reads:
             lengths = yield [("STRLEN", self.keys.chunk(name)) for name in part]
             sizes += [length - WRITTEN for length in lengths if length]
         return sizes
+
+
+def _number(text: bytes | None) -> int:
+    try:
+        return int(text or 0)
+    except ValueError:
+        raise CheckpointIntegrityError(None, f"the size of all states is {text!r}") from None
 
 
 def _as_bound(score: bytes) -> str:

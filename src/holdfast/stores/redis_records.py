@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from itertools import product
 from typing import Any, NamedTuple
 
 import ormsgpack
@@ -109,6 +110,13 @@ def _unpacked(value: bytes) -> Any:
         return unpack(value, "raw")
 
 
+_NAME, _NAME_OR_NONE = (str,), (str, type(None))
+_FILED = set(
+    product(_NAME, (bytes,), _NAME, _NAME, _NAME_OR_NONE, _NAME_OR_NONE, (int,), (int, type(None)))
+)
+"""What an entry may be made of."""
+
+
 class Filed(NamedTuple):
     """Where a record is to be found: all that is needed to find it, count it and remove it."""
 
@@ -140,7 +148,10 @@ class Filed(NamedTuple):
     def expiring(cls, member: bytes) -> Filed:
         """What ``expiry`` gave."""
         try:
-            return cls(*ormsgpack.unpackb(member[1:]))
+            filed = cls(*ormsgpack.unpackb(member[1:]))
+            if tuple(map(type, filed)) not in _FILED:
+                raise ValueError("of another shape")
+            return filed
         except (TypeError, ValueError) as error:
             raise CheckpointIntegrityError(None, f"unreadable entry ({error})") from None
 

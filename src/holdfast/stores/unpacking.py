@@ -6,8 +6,9 @@ import os
 import threading
 from collections.abc import Iterable, Mapping
 
-from holdfast.core.format import checked, decompress
+from holdfast.core.format import checked, claimed_size, decompress
 from holdfast.core.tree import DEFAULT_LIMITS, too_much
+from holdfast.errors import StoreError
 
 _WORTH_A_THREAD = 2**20
 _CORES = os.cpu_count() or 1
@@ -18,19 +19,18 @@ def unpacked(
 ) -> dict[bytes, bytes]:
     """The bytes of many chunks, proven unless told otherwise; much is shared by two threads.
 
-    A few bytes may claim to unpack into many: more than there is room for is refused.
+    A few bytes may unpack into many: more than there is room for is refused, before any is.
     """
+    size = sum(map(claimed_size, stored.values()))
+    if size > room:
+        raise too_much()
     found: dict[bytes, bytes] = {}
     failures: list[BaseException] = []
 
     def work(part: Iterable[tuple[bytes, bytes]]) -> None:
-        nonlocal room
         try:
             for name, data in part:
-                raw = found[name] = checked(name, data) if verify else decompress(data)
-                room -= len(raw)
-                if room < 0:
-                    raise too_much()
+                found[name] = checked(name, data) if verify else decompress(data)
         except BaseException as failure:
             failures.append(failure)
 
@@ -46,6 +46,9 @@ def unpacked(
         else:
             work(items[::2])
             other.join()
+    if failures and isinstance(failures[0], MemoryError):
+        found.clear()
+        raise StoreError(f"there is not enough memory to read a state of {size:,} bytes")
     if failures:
         raise failures[0]
     return found
