@@ -39,6 +39,7 @@ from langgraph.checkpoint.serde.jsonplus import (
     JsonPlusSerializer,
 )
 
+from holdfast.adapters.langgraph.crowded import check_dicts, check_elements
 from holdfast.core.classes import class_attribute, find_class
 from holdfast.core.rewrite import child_path
 from holdfast.errors import InvalidArgumentError, SerializationError, UnknownTypeError
@@ -53,6 +54,7 @@ Allows = Callable[[str, str], bool | None]
 """Says of a module and a name in it whether values are made with it; None: they stay fields."""
 
 _PLAIN_TAGS = frozenset({"null", "bytes", "bytearray"})
+_SETS = (["builtins", "set"], ["builtins", "frozenset"])
 _MAX_EXTENSIONS = 100
 _MAX_CONTAINERS = 3000
 """How deep objects, and lists and dicts, may stand in each other: LangGraph's reader recurses."""
@@ -165,7 +167,9 @@ class _Look:
         """What an extension is made of."""
         try:
             plain = _unpacked(found.data)
-        except ValueError as error:
+            if type(plain) is list and plain[:2] in _SETS:
+                check_elements(plain[2], _unpacked)
+        except (ValueError, LookupError) as error:
             raise SerializationError(path, f"cannot be read ({error})") from error
         if found.code == EXT_DELTA_SNAPSHOT:
             return [(plain, path)]
@@ -216,7 +220,11 @@ class _Extension:
 
 
 def _unpacked(data: bytes) -> Any:
-    return ormsgpack.unpackb(data, ext_hook=_Extension, option=ormsgpack.OPT_NON_STR_KEYS)
+    try:
+        return ormsgpack.unpackb(data, ext_hook=_Extension)
+    except ValueError:  # a key that is no text, or no value at all
+        check_dicts(data)
+        return ormsgpack.unpackb(data, ext_hook=_Extension, option=ormsgpack.OPT_NON_STR_KEYS)
 
 
 def plain_text(tag: str, data: bytes) -> str | None:
