@@ -63,7 +63,7 @@ def test_a_hostile_file_is_refused_by_thread_checkpoint_and_path_and_runs_nothin
     assert client.stats().checkpoints == 0
 
 
-@pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.parametrize("attack", ["one argument", "json", "pickle", "a module to import"])
 def test_the_command_line_runs_nothing_of_it_either(
     source: Path, tmp_path: Path, mark: Path, attack: str
 ) -> None:

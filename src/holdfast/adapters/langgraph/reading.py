@@ -39,6 +39,7 @@ from langgraph.checkpoint.serde.jsonplus import (
     JsonPlusSerializer,
 )
 
+from holdfast.adapters.langgraph.crowded import check_dicts, check_elements
 from holdfast.core.classes import class_attribute, find_class
 from holdfast.core.rewrite import child_path
 from holdfast.errors import InvalidArgumentError, SerializationError, UnknownTypeError
@@ -53,6 +54,7 @@ Allows = Callable[[str, str], bool | None]
 """Says of a module and a name in it whether values are made with it; None: they stay fields."""
 
 _PLAIN_TAGS = frozenset({"null", "bytes", "bytearray"})
+_SETS = (["builtins", "set"], ["builtins", "frozenset"])
 _MAX_EXTENSIONS = 100
 _MAX_CONTAINERS = 3000
 """How deep objects, and lists and dicts, may stand in each other: LangGraph's reader recurses."""
@@ -119,7 +121,9 @@ class Guard:
         except (ValueError, RecursionError) as error:
             raise SerializationError(at.path, f"is no {tag} that can be read ({error})") from error
         look = _Look(self.allows, tag == "json")
-        look.through(at.parts(opened))
+        if look.is_fine(opened):
+            return frozenset(look.allowed)
+        look.through(at.parts(opened))  # once more, with the path of each
         if look.refused:
             (pair, path), *_ = look.refused.items()
             raise UnknownTypeError(
@@ -141,8 +145,43 @@ class _Look:
         self.refused: dict[tuple[str, str], str] = {}
         """Each with the path where it is first."""
 
+    def is_fine(self, value: Any) -> bool:
+        """Whether nothing in a value is refused, told as quickly as can be."""
+        level, containers = [value], 0
+        try:
+            for _ in range(_MAX_EXTENSIONS):
+                found: list[_Extension] = []
+                while level:
+                    containers += 1
+                    if containers > _MAX_CONTAINERS:
+                        return False
+                    level = self._below(level, found)
+                if not found:
+                    return not self.refused
+                for each in found:
+                    level += [part for part, _ in self._inside(each, "$")]
+        except SerializationError:
+            pass  # it is told with its path
+        return False
+
+    def _below(self, level: list[Any], found: list[_Extension]) -> list[Any]:
+        """What is in these lists and dicts; extensions are put with those found."""
+        below: list[Any] = []
+        for value in level:
+            kind = type(value)
+            if kind is list:
+                below += value
+            elif kind is dict:
+                if self._is_json:
+                    self._meet_json(value, "$")
+                below += value.values()
+            elif kind is _Extension:
+                found.append(value)
+        return below
+
     def through(self, parts: Iterable[tuple[Any, str]]) -> None:
         """Look at these values, each at its path, and at all that is in them."""
+        self.refused.clear()
         # No recursion: what LangGraph's reader could not bear is refused here.
         ahead: list[tuple[Any, str, int, int]] = [(*part, 0, 0) for part in parts][::-1]
         while ahead:
@@ -165,7 +204,9 @@ class _Look:
         """What an extension is made of."""
         try:
             plain = _unpacked(found.data)
-        except ValueError as error:
+            if type(plain) is list and plain[:2] in _SETS:
+                check_elements(plain[2], _unpacked)
+        except (ValueError, LookupError) as error:
             raise SerializationError(path, f"cannot be read ({error})") from error
         if found.code == EXT_DELTA_SNAPSHOT:
             return [(plain, path)]
@@ -216,7 +257,11 @@ class _Extension:
 
 
 def _unpacked(data: bytes) -> Any:
-    return ormsgpack.unpackb(data, ext_hook=_Extension, option=ormsgpack.OPT_NON_STR_KEYS)
+    try:
+        return ormsgpack.unpackb(data, ext_hook=_Extension)
+    except ValueError:  # a key that is no text, or no value at all
+        check_dicts(data)
+        return ormsgpack.unpackb(data, ext_hook=_Extension, option=ormsgpack.OPT_NON_STR_KEYS)
 
 
 def plain_text(tag: str, data: bytes) -> str | None:
