@@ -12,7 +12,7 @@ from holdfast.cli.parsing import Parser, add_checkpoint, add_session
 from holdfast.cli.terminal import Terminal
 from holdfast.cli.values import short
 from holdfast.cli.words import clean, clean_lines
-from holdfast.core.diff import Diff
+from holdfast.core.diff import Diff, is_below
 from holdfast.core.text import to_json
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def without(changes: Diff, root: str) -> Diff:
     kept = Diff()
     for name in ("added", "removed", "changed", "moved"):
         for path, value in getattr(changes, name).items():
-            if path != root and not path.startswith((f"{root}.", f"{root}[")):
+            if not is_below(path, root):
                 getattr(kept, name)[path] = value
     return kept
 

@@ -15,6 +15,8 @@ from holdfast.core.kinds import Kind, Reader, Unkeepable, add, all_exactly, exac
 from holdfast.errors import SerializationError
 
 BIG_INT, SURROGATES, BYTEARRAY, TUPLE, SET, FROZENSET, DEQUE, PAIRS = range(1, 9)
+ORDERED_DICT, DEFAULTDICT, COUNTER = 9, 10, 11
+SIMPLE_NAMESPACE, MAPPING_PROXY = 25, 27
 
 
 def _big_int(value: int) -> bytes:
@@ -98,9 +100,11 @@ def _defaultdict(value: defaultdict[Any, Any]) -> list[Any]:
     return [factory_name(value), dict(value)]
 
 
-add(Kind(9, "OrderedDict", dict, lambda p, _: OrderedDict(exactly(p, dict))), OrderedDict)
-add(Kind(10, "defaultdict", _defaultdict, _make_defaultdict), defaultdict)
-add(Kind(11, "Counter", dict, lambda p, _: Counter(exactly(p, dict))), Counter)
+add(
+    Kind(ORDERED_DICT, "OrderedDict", dict, lambda p, _: OrderedDict(exactly(p, dict))), OrderedDict
+)
+add(Kind(DEFAULTDICT, "defaultdict", _defaultdict, _make_defaultdict), defaultdict)
+add(Kind(COUNTER, "Counter", dict, lambda p, _: Counter(exactly(p, dict))), Counter)
 
 
 def _make_fraction(plain: list[Any], _: Reader) -> Fraction:
@@ -240,7 +244,12 @@ add(
     types.NotImplementedType,
 )
 add(
-    Kind(25, "SimpleNamespace", vars, lambda p, _: types.SimpleNamespace(**exactly(p, dict))),
+    Kind(
+        SIMPLE_NAMESPACE,
+        "SimpleNamespace",
+        vars,
+        lambda p, _: types.SimpleNamespace(**exactly(p, dict)),
+    ),
     types.SimpleNamespace,
 )
 add(
@@ -248,6 +257,8 @@ add(
     slice,
 )
 add(
-    Kind(27, "mappingproxy", dict, lambda p, _: types.MappingProxyType(exactly(p, dict))),
+    Kind(
+        MAPPING_PROXY, "mappingproxy", dict, lambda p, _: types.MappingProxyType(exactly(p, dict))
+    ),
     types.MappingProxyType,
 )

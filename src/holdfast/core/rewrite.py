@@ -12,6 +12,7 @@ import ormsgpack
 from holdfast.core import basics, objects
 from holdfast.core.kinds import Unkeepable
 from holdfast.core.raw import Raw
+from holdfast.core.shown import shown
 from holdfast.errors import SerializationError
 
 if TYPE_CHECKING:
@@ -30,10 +31,7 @@ def child_path(path: str, key: object) -> str:
 
 
 def _short(key: object) -> str:
-    try:
-        text = repr(key)
-    except Exception:
-        text = object.__repr__(key)
+    text = shown(key)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
