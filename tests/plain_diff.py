@@ -80,8 +80,8 @@ class PlainDiff:
     def _v1_models(self, a: Any, b: Any, path: str) -> None:
         before = self._size()
         self._items(a.__dict__, b.__dict__, path)
-        private = [{n: getattr(m, n) for n in m.__private_attributes__} for m in (a, b)]
-        self._items(*private, path)
+        old, new = ({n: getattr(m, n) for n in m.__private_attributes__} for m in (a, b))
+        self._items(old, new, path)
         if self._size() == before and a.__fields_set__ != b.__fields_set__:
             self._put(self.changed, path, (a, b))
 
@@ -110,7 +110,8 @@ class PlainDiff:
 
     def _lists(self, a: list[Any], b: list[Any], path: str) -> None:
         keys_a, keys_b = list(map(pack, a)), list(map(pack, b))
-        went, came = [], []
+        went: list[int] = []
+        came: list[int] = []
         for tag, i1, i2, j1, j2 in aligned(keys_a, keys_b):
             paired = 0 if tag == "equal" else min(i2 - i1, j2 - j1)
             for i, j in zip(range(i1, i1 + paired), range(j1, j1 + paired), strict=True):

@@ -56,7 +56,7 @@ LARGE: dict[str, Any] = {
     "frozen dataclass": lambda parts: s.Frozen(tuple(parts), len(parts)),
     "slots": lambda parts: s.Slotted(parts),
     "object": lambda parts: s.Thing(**{f"a{at}": part for at, part in enumerate(parts)}),
-    "pydantic": lambda parts: s.Model(a=parts, more="\n".join(parts)),
+    "pydantic": lambda parts: s.Model.model_construct(a=parts, more="\n".join(parts)),
     "pydantic 1": lambda parts: s.ModelV1(a=parts),
     "msgspec": lambda parts: s.Record(parts, "\n".join(parts)),
     "attrs": lambda parts: s.Defined(parts),

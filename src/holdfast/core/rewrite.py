@@ -83,7 +83,7 @@ class _Rewriter:
         if all(type(key) is str and _is_utf8(key) for key in value):
             return {key: self.walk(part, child_path(path, key)) for key, part in value.items()}
         self._enter_kind(path)
-        pairs = self._pairs(basics.pairs(value), path)
+        pairs = self._pairs(self._reduced(value, path)[1], path)
         self.kinds -= 1
         return Ready(basics.PAIRS, pairs)
 

@@ -10,7 +10,13 @@ from collections import OrderedDict, deque
 from fractions import Fraction
 from typing import Any
 
-_BRACKETS = {list: "[]", tuple: "()", set: "{}", frozenset: "{}", deque: "[]"}
+_BRACKETS: dict[type, tuple[str, str]] = {
+    list: ("[", "]"),
+    tuple: ("(", ")"),
+    set: ("{", "}"),
+    frozenset: ("{", "}"),
+    deque: ("[", "]"),
+}
 
 
 def shown(value: Any) -> str:
