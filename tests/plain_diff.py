@@ -46,9 +46,7 @@ class PlainDiff:
             self._lists(list(a), list(b), path)
         elif shape in (set, frozenset):
             self._sets(a, b, path)
-        elif shape is OrderedDict and base is None and not _in_one_order(a, b):
-            self._put(self.changed, path, (a, b))
-        elif shape is defaultdict and a.default_factory is not b.default_factory:
+        elif shape in (OrderedDict, defaultdict) and not _are_of_one_kind(a, b, base is None):
             self._put(self.changed, path, (a, b))
         elif shape in (dict, OrderedDict, Counter, defaultdict, types.MappingProxyType):
             self._items(dict(a), dict(b), path)
@@ -131,6 +129,12 @@ class PlainDiff:
     def _put(self, table: dict[str, Any], path: str, value: Any) -> None:
         places = [path, *(f"{path} ({times})" for times in range(2, 100))]
         table[next(place for place in places if place not in table)] = value
+
+
+def _are_of_one_kind(a: Any, b: Any, is_plain: bool) -> bool:
+    if isinstance(a, defaultdict):
+        return a.default_factory is b.default_factory
+    return not is_plain or _in_one_order(a, b)
 
 
 def _in_one_order(a: Any, b: Any) -> bool:

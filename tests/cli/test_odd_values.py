@@ -16,7 +16,7 @@ LARGE: dict[str, Any] = {
     "text": TEXT,
     "tuple": (TEXT, 1),
     "set": {f"{n} {TEXT[:40]}" for n in range(300)},
-    "table": {n: TEXT[:40] for n in range(300)},
+    "table": dict.fromkeys(range(300), TEXT[:40]),
     "list": [f"{n} {TEXT[:40]}" for n in range(300)],
     "bytes": TEXT.encode(),
     "number": HUGE,
@@ -31,7 +31,7 @@ def add(one: int, other: int) -> int:
 @pytest.fixture
 def odd(tmp_path: Path) -> Holdfast:
     """The command where a session was given large values, had them replaced and taken away."""
-    with SyncClient.sqlite(tmp_path / ".holdfast" / "holdfast.db") as client:
+    with SyncClient.sqlite(tmp_path / ".holdfast" / "holdfast.db") as client:  # noqa: SIM117
         with client.session("coder", session_id="odd", state={"n": 0}) as run:
             run.checkpoint("empty")
             run.state.update(LARGE)

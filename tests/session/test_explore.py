@@ -345,7 +345,7 @@ async def test_files_that_cannot_be_copied_are_an_outcome(
 def with_large_values(run: Any) -> None:
     run.state["text"] = "line\n" * 4000
     run.state["tuple"] = ("line\n" * 4000,)
-    run.state["table"] = {n: "value" * 9 for n in range(900)}
+    run.state["table"] = dict.fromkeys(range(900), "value" * 9)
 
 
 def test_strategies_that_leave_large_values_are_compared(client: SyncClient, base: str) -> None:
