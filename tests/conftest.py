@@ -1,6 +1,7 @@
 """What the whole suite shares: Hypothesis profiles, a directory, and no skipping in CI."""
 
 import os
+import sys
 from collections.abc import Generator
 from pathlib import Path
 
@@ -8,6 +9,17 @@ import pytest
 from hypothesis import settings
 
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true"}
+
+# A build of torch for the CPU alone is to be had for this Python; others would bring gigabytes.
+HAS_TORCH = sys.version_info < (3, 12)
+collect_ignore_glob = [] if HAS_TORCH else ["*torch*"]
+
+
+def pytest_report_header() -> str | None:
+    if HAS_TORCH:
+        return None
+    return "NOT RUN: the tests of torch, which are run with Python 3.11 alone"
+
 
 settings.register_profile("ci", derandomize=True, deadline=None, max_examples=200)
 settings.register_profile("dev", deadline=None, max_examples=50)

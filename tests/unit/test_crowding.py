@@ -95,7 +95,7 @@ def test_a_few_that_collide_are_kept(kind: str) -> None:
 def test_distinct_hashes_on_one_trail_are_refused() -> None:
     """Half of them fill a trail through the table, the others are made to walk along it."""
     mask, held = _dict_tables(COUNT)[-2]
-    trail, at = [], 1
+    trail, at = list[int](), 1
     while len(trail) < held // 2:
         trail.append(at)
         at = (at * 5 + 1) & mask

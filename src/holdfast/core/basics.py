@@ -12,12 +12,12 @@ from fractions import Fraction
 from typing import Any
 
 from holdfast.core.crowding import STEPS_AT_MOST, check_keys, check_set
-from holdfast.core.kinds import Kind, Reader, Unkeepable, add, all_exactly, exactly
+from holdfast.core.kinds import Kind, Reader, Ready, Unkeepable, add, all_exactly, exactly
 from holdfast.errors import SerializationError
 
 BIG_INT, SURROGATES, BYTEARRAY, TUPLE, SET, FROZENSET, DEQUE, PAIRS = range(1, 9)
 ORDERED_DICT, DEFAULTDICT, COUNTER = 9, 10, 11
-SIMPLE_NAMESPACE, MAPPING_PROXY = 25, 27
+SIMPLE_NAMESPACE, MAPPING_PROXY, WITH_ATTRIBUTES = 25, 27, 28
 
 
 def _big_int(value: int) -> bytes:
@@ -132,11 +132,29 @@ def _defaultdict(value: defaultdict[Any, Any]) -> list[Any]:
     return [factory_name(value), dict(value)]
 
 
+def _items(value: OrderedDict[Any, Any] | Counter[Any]) -> Any:
+    attributes = vars(value)
+    if not attributes:
+        return dict(value)
+    # A module's state_dict() of torch has its versions in one.
+    return Ready(WITH_ATTRIBUTES, [type(value).__name__, dict(value), attributes])
+
+
+def _make_with_attributes(plain: list[Any], _: Reader) -> Any:
+    name, items, attributes = exactly(plain, list)
+    value = _attributed[exactly(name, str)](exactly(items, dict))
+    vars(value).update(exactly(attributes, dict))
+    return value
+
+
+_attributed: dict[str, Any] = {"OrderedDict": OrderedDict, "Counter": Counter}
+add(Kind(WITH_ATTRIBUTES, "dict with attributes", lambda value: value, _make_with_attributes))
 add(
-    Kind(ORDERED_DICT, "OrderedDict", dict, lambda p, _: OrderedDict(exactly(p, dict))), OrderedDict
+    Kind(ORDERED_DICT, "OrderedDict", _items, lambda p, _: OrderedDict(exactly(p, dict))),
+    OrderedDict,
 )
 add(Kind(DEFAULTDICT, "defaultdict", _defaultdict, _make_defaultdict), defaultdict)
-add(Kind(COUNTER, "Counter", dict, lambda p, _: Counter(exactly(p, dict))), Counter)
+add(Kind(COUNTER, "Counter", _items, lambda p, _: Counter(exactly(p, dict))), Counter)
 
 
 def _make_fraction(plain: list[Any], _: Reader) -> Fraction:

@@ -16,7 +16,7 @@ from xxhash import xxh3_64_hexdigest
 
 from holdfast.core.align import aligned, trimmed
 from holdfast.core.basics import ORDERED_DICT, PAIRS
-from holdfast.core.codec import BYTES_KINDS, Ready
+from holdfast.core.codec import BYTES_KINDS
 from holdfast.core.diff import ByPath, Diff
 from holdfast.core.format import (
     PAGED_BYTES,
@@ -27,6 +27,7 @@ from holdfast.core.format import (
     REF_NODE,
     unpack_index,
 )
+from holdfast.core.kinds import Ready
 from holdfast.core.objects import SUBCLASS
 from holdfast.core.parts import LISTS, MAPPINGS, SETS, has_parts, parts_of
 from holdfast.core.shallow import Hole, shallow

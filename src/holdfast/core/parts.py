@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.core import basics, objects
-from holdfast.core.codec import Ready
+from holdfast.core.kinds import Ready
 
 LISTS = frozenset({basics.TUPLE})
 SETS = frozenset({basics.SET, basics.FROZENSET})
@@ -58,6 +58,11 @@ def _defaultdict(plain: list[Any]) -> Parts:
     return _parts([factory], [items])
 
 
+def _with_attributes(plain: list[Any]) -> Parts:
+    name, items, attributes = plain
+    return _parts([name], [items, attributes])
+
+
 def _object(plain: list[Any]) -> Parts:
     name, fields, *extra = plain
     return _parts([name], [fields, extra[0] if extra else {}])
@@ -104,6 +109,7 @@ def _subclass(plain: list[Any]) -> Parts:
 _of_kind: dict[int, Callable[[list[Any]], Parts]] = {
     basics.DEQUE: _deque,
     basics.DEFAULTDICT: _defaultdict,
+    basics.WITH_ATTRIBUTES: _with_attributes,
     objects.OBJECT: _object,
     objects.STRUCT: _object,
     objects.NAMED_TUPLE: _named_tuple,

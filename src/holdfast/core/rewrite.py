@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import ormsgpack
 
 from holdfast.core import basics, objects
-from holdfast.core.kinds import Unkeepable
+from holdfast.core.kinds import Ready, Unkeepable
 from holdfast.core.raw import Raw
 from holdfast.core.shown import shown
 from holdfast.errors import SerializationError
@@ -78,8 +78,6 @@ class _Rewriter:
         return [self.walk(part, f"{path}[{i}]") for i, part in enumerate(value)]
 
     def _dict(self, value: dict[Any, Any], path: str) -> Any:
-        from holdfast.core.codec import Ready
-
         if all(type(key) is str and _is_utf8(key) for key in value):
             return {key: self.walk(part, child_path(path, key)) for key, part in value.items()}
         self._enter_kind(path)
@@ -102,8 +100,6 @@ class _Rewriter:
         self.kinds += 1
 
     def _object(self, value: Any, path: str) -> Any:
-        from holdfast.core.codec import Ready
-
         self._enter_kind(path)
         code, plain = self._reduced(value, path)
         plain = self._plain(code, plain, path)
