@@ -1,8 +1,10 @@
 """What the whole suite shares: Hypothesis profiles, limits, no skipping in CI or in silence."""
 
 import os
+import sys
 from collections import Counter
 from collections.abc import Generator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,17 @@ from tests import waiting
 from tests.programs import Unavailable
 
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true"}
+
+# A build of torch for the CPU alone is to be had for this Python; others would bring gigabytes.
+HAS_TORCH = find_spec("torch") is not None or (IN_CI and sys.version_info < (3, 12))
+collect_ignore_glob = [] if HAS_TORCH else ["*torch*"]
+
+
+def pytest_report_header() -> str | None:
+    if HAS_TORCH:
+        return None
+    return "NOT RUN: the tests of torch, which is not installed (pip install --group torch)"
+
 
 settings.register_profile("ci", derandomize=True, deadline=None, max_examples=200)
 settings.register_profile("dev", deadline=None, max_examples=50)

@@ -37,6 +37,13 @@ class Frozen:
     b: Any = None
 
 
+@dataclass(frozen=True)
+class Quiet:
+    """All of them read the same."""
+
+    a: Any = field(repr=False)
+
+
 @dataclass(slots=True)
 class Slotted:
     a: Any

@@ -96,3 +96,57 @@ def test_what_is_not_there_cannot_be_compared(client: SyncClient) -> None:
     for pair in ((saved, NEVER_SAVED), (NEVER_SAVED, saved)):
         with pytest.raises(CheckpointNotFoundError, match=NEVER_SAVED):
             client.diff(*pair)
+
+
+LARGE: dict[str, Any] = {
+    "text": "line\n" * 4000,
+    "bytes": b"\x00\xff" * 9000,
+    "tuple": ("line\n" * 4000, 1),
+    "set": {f"element {n}" for n in range(2000)},
+    "by number": {n: f"value {n}" for n in range(2000)},
+    "by name": {f"k{n}": f"value {n}" for n in range(2000)},
+    "list": [f"element {n}" for n in range(2000)],
+    "number": 10**9000,
+}
+
+
+@pytest.mark.parametrize("kind", LARGE)
+def test_a_large_value_that_came_went_or_was_replaced_is_shown_itself(
+    client: SyncClient, kind: str
+) -> None:
+    value = LARGE[kind]
+
+    came = diff_of(client, {"n": 1}, {"n": 1, "x": value})
+    went = diff_of(client, {"n": 1, "x": value}, {"n": 1})
+    replaced = diff_of(client, {"n": 1, "x": value}, {"n": 1, "x": None})
+
+    assert dict(came.added) == {"$.x": value}
+    assert dict(went.removed) == {"$.x": value}
+    assert dict(replaced.changed) == {"$.x": (value, None)}
+    for diff in (came, went, replaced):
+        assert type(next(iter(diff.as_dict()["added"].values()), value)) is type(value)
+        assert str(diff)[0] in "+-~"
+
+
+def test_a_large_dict_by_numbers_is_compared_by_what_differs(
+    client: SyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = {n: f"value {n} " * 20 for n in range(5000)}
+    first = client.save("coder", execution_state={"table": table}, session_id="s")
+    table[2500] = "edited"
+    table[9999] = "new"
+    second = client.save("coder", execution_state={"table": table}, session_id="s")
+    fetched: list[bytes] = []
+    fetch = client.store.fetch
+
+    def counting(names: Collection[bytes]) -> dict[bytes, bytes]:
+        fetched.extend(names)
+        return fetch(names)
+
+    monkeypatch.setattr(client.store, "fetch", counting)
+    diff = client.diff(first, second)
+
+    assert dict(diff.changed) == {"$.table[2500]": ("value 2500 " * 20, "edited")}
+    assert dict(diff.added) == {"$.table[9999]": "new"}
+    if client.store.shares_chunks:
+        assert len(fetched) < client.stats().chunks * 2 / 3

@@ -24,9 +24,9 @@ class TestStateDict:
     def test_it_is_plain_data_tagged_with_class_and_version(self) -> None:
         assert Agent().state_dict() == {
             "__class__": "Agent",
-            "__version__": 1,
+            "__version__": "1.0",
             "messages": [{"role": "user", "content": "hello"}],
-            "memory": {"__class__": "Memory", "__version__": 1, "facts": ["water is wet"]},
+            "memory": {"__class__": "Memory", "__version__": "1.0", "facts": ["water is wet"]},
             "calls": 0,
         }
 
@@ -131,7 +131,7 @@ class TestStateDict:
         loaded = Bag()
         loaded.load_state_dict(state)
 
-        assert at(state["value"]) == {"__class__": "Memory", "__version__": 1, "facts": ["x"]}
+        assert at(state["value"]) == {"__class__": "Memory", "__version__": "1.0", "facts": ["x"]}
         assert type(loaded.value) is type(state["value"]) or isinstance(loaded.value, Memory)
         assert type(at(loaded.value)) is Memory
         assert at(loaded.value).facts == ["x"]

@@ -219,6 +219,50 @@ class TestListings:
         assert manager.list_keys() == []
         assert manager.history("a") == []
 
+    def test_saves_are_numbered_for_each_key(self, manager: CheckpointManager) -> None:
+        for step in range(3):
+            manager.save("a", Agent(step))
+        manager.save("b", Agent())
+
+        assert [saved.number for saved in manager.history("a")] == [3, 2, 1]
+        assert [saved.number for saved in manager.history("a", 2)] == [3, 2]
+        assert [saved.number for saved in manager.history("b")] == [1]
+        checkpoints = manager.client.timeline("holdfast.state", "a")
+        assert [info.step_index for info in checkpoints] == [3, 2, 1]
+
+    def test_numbers_go_on_in_another_manager(self, manager: CheckpointManager) -> None:
+        manager.save("a", Agent())
+        another = CheckpointManager(manager.client)
+        another.save("a", Agent())
+        manager.save("a", Agent())
+
+        assert [saved.number for saved in manager.history("a")] == [3, 2, 1]
+
+    def test_a_rollback_that_is_saved_has_a_number_too(self, manager: CheckpointManager) -> None:
+        agent = Agent()
+        with pytest.raises(RuntimeError), manager.rollback_context("a", agent):  # noqa: PT012
+            manager.save("a", agent)
+            raise RuntimeError
+
+        assert [saved.number for saved in manager.history("a")] == [3, 2, 1]
+
+    def test_a_number_that_is_given_is_gone_on_from(self, manager: CheckpointManager) -> None:
+        manager.save("a", Agent(), step_index=10)
+        manager.save("a", Agent())
+
+        assert [saved.number for saved in manager.history("a")] == [11, 10]
+
+    def test_saves_of_a_version_that_did_not_number_them_are_counted(
+        self, manager: CheckpointManager
+    ) -> None:
+        state = Agent().state_dict()
+        for _ in range(2):
+            manager.client.save("holdfast.state", execution_state=state, session_id="a")
+        manager.save("a", Agent())
+
+        assert [saved.number for saved in manager.history("a")] == [3, 2, 1]
+        assert [saved.number for saved in manager.history("a", 2)] == [3, 2]
+
     def test_history_is_newest_first(self, manager: CheckpointManager) -> None:
         before = time.time()
         ids = [manager.save("a", Agent(step)) for step in range(3)]

@@ -231,3 +231,54 @@ def test_wrong_arguments_are_refused(class_name: Any, from_version: Any, fn: Any
 def test_a_class_with_a_wrong_version_is_refused() -> None:
     with pytest.raises(InvalidArgumentError, match="a version is"):
         versioned("newest", a=0).state_dict()
+
+
+class TestTheFirstVersion:
+    """A class that says nothing has version "1.0"; 0.2 wrote 1."""
+
+    def test_a_class_that_says_nothing_has_version_one(self) -> None:
+        class Fresh(Checkpointable):
+            def __init__(self) -> None:
+                self.step = 1
+
+        assert Fresh().state_dict()["__version__"] == "1.0"
+
+    def test_a_state_of_version_1_is_one_of_version_one_point_nothing(self) -> None:
+        class Kept(Checkpointable):
+            def __init__(self) -> None:
+                self.step = 1
+
+        kept = Kept()
+        kept.load_state_dict({"__class__": "Kept", "__version__": 1, "step": 5})
+        assert kept.step == 5
+        manager = CheckpointManager()
+        manager.client.save(
+            "holdfast.state",
+            execution_state={"__class__": "Kept", "__version__": 1, "step": 5},
+            session_id="k",
+        )
+        assert manager.diff("k", agent=kept) == {"added": {}, "removed": {}, "changed": {}}
+        first = manager.history("k")[0]["id"]
+        manager.save("k", kept)
+        assert manager.diff("k", checkpoint_id_a=first)["changed"] == {}
+
+    @pytest.mark.parametrize("stored", [1, "1", "1.0"])
+    @pytest.mark.parametrize("wanted", [3, "3.0"])
+    def test_it_is_migrated_however_it_is_written(self, stored: Any, wanted: Any) -> None:
+        class Grown(Checkpointable):
+            def __init__(self) -> None:
+                self.log: list[str] = []
+
+            @classmethod
+            def _checkpoint_version(cls) -> Any:
+                return wanted
+
+        name = f"Grown{type(stored).__name__}{len(str(stored))}{type(wanted).__name__}"
+        Grown.__name__ = name
+        register_migration(name, 1, lambda state: {**state, "log": [*state["log"], "from 1"]})
+        register_migration(name, "2.0", lambda state: {**state, "log": [*state["log"], "from 2"]})
+
+        grown = Grown()
+        grown.load_state_dict({"__class__": name, "__version__": stored, "log": []})
+
+        assert grown.log == ["from 1", "from 2"]

@@ -340,3 +340,18 @@ async def test_files_that_cannot_be_copied_are_an_outcome(
         found = await client.explore(base, {"a": strategy})
     assert [each.status for each in found] == ["failed"]
     assert "nowhere" in str(found["a"].error)
+
+
+def with_large_values(run: Any) -> None:
+    run.state["text"] = "line\n" * 4000
+    run.state["tuple"] = ("line\n" * 4000,)
+    run.state["table"] = dict.fromkeys(range(900), "value" * 9)
+
+
+def test_strategies_that_leave_large_values_are_compared(client: SyncClient, base: str) -> None:
+    found = client.explore(base, {"large": with_large_values}, score=one)
+
+    assert found["large"].changes is not None
+    assert found["large"].changes.added["tuple"] == ("line\n" * 4000,)
+    assert found["large"].as_dict()["state_changes"] == 3
+    assert "large" in str(found)

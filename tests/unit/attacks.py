@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import ormsgpack
 
-from holdfast.core.codec import unpack
+from holdfast.core.codec import pack, unpack
 from holdfast.core.kinds import by_name
 
 
@@ -20,6 +20,11 @@ def blob(value: Any) -> bytes:
 
 def load(kind: str, plain: Any) -> Any:
     return unpack(blob(ext(kind, plain)))
+
+
+def load_typed(kind: str, plain: Any) -> Any:
+    """The same with plain data that msgpack alone cannot write, such as large integers."""
+    return unpack(blob(ormsgpack.Ext(by_name[kind].code, pack(plain))))
 
 
 ran: list[str] = []

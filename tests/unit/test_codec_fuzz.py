@@ -11,9 +11,32 @@ from hypothesis import strategies as st
 from holdfast import CheckpointIntegrityError, SerializationError
 from holdfast.core.chunks import encode
 from holdfast.core.codec import pack, unpack
+from holdfast.core.differ import diff_roots
 from holdfast.core.format import checked, compress, decompress, unpack_index
+from holdfast.core.kinds import by_code
 from holdfast.core.shallow import shallow
 from holdfast.core.tree import decode, references
+from tests import strategies as s
+
+SAMPLE = pack([(1, {2: "x"}), {"a": b"bytes", "b": [1.5, None, 2**70]}, frozenset({"k"})])
+
+
+def diff(data: bytes) -> None:
+    """Compare the data with a state, as a root and as a state below one."""
+    start = b"\x81" + pack("execution_state")
+    for root in (data, start + data):
+        for pair in ((root, start + SAMPLE), (start + SAMPLE, root), (root, start + data[:-1])):
+            chunks = dict(zip((b"old", b"new"), pair, strict=True))
+            work = diff_roots(b"old", b"new")
+            try:
+                next(work)
+                while True:
+                    work.send(chunks)
+            except StopIteration:
+                continue
+            except (CheckpointIntegrityError, SerializationError):
+                continue
+
 
 READERS: dict[str, Callable[[bytes], Any]] = {
     "unpack": unpack,
@@ -24,8 +47,8 @@ READERS: dict[str, Callable[[bytes], Any]] = {
     "decompress": decompress,
     "checked": lambda data: checked(b"name", data),
     "unpack_index": unpack_index,
+    "diff": diff,
 }
-SAMPLE = pack([(1, {2: "x"}), {"a": b"bytes", "b": [1.5, None, 2**70]}, frozenset({"k"})])
 
 
 def read(data: bytes) -> None:
@@ -65,3 +88,24 @@ def test_a_state_with_a_damaged_chunk_is_refused(data: st.DataObject) -> None:
 
     with pytest.raises(CheckpointIntegrityError):
         decode(encoded.root, {**encoded.chunks, name: checked(name, bytes(damaged))})
+
+
+@given(st.sampled_from(sorted(by_code)), st.sampled_from(sorted(by_code)), s.json_values())
+def test_any_kind_with_any_data_is_read_or_refused(code: int, other: int, plain: Any) -> None:
+    inner = ormsgpack.Ext(other, ormsgpack.packb(_small(plain)))
+    for content in (_small(plain), [inner, inner], {"a": inner}, ["x:y", inner, inner, inner]):
+        read(ormsgpack.packb(ormsgpack.Ext(code, ormsgpack.packb(content))))
+
+
+def _small(value: Any) -> Any:
+    """JSON values, but for integers that msgpack does not take."""
+    if isinstance(value, int):
+        return value % 2**60
+    if isinstance(value, list):
+        return [_small(part) for part in value]
+    return value if not isinstance(value, dict) else {k: _small(v) for k, v in value.items()}
+
+
+@pytest.mark.parametrize("levels", [250, 300, 1000])
+def test_values_that_nest_deeper_than_can_be_written_are_read_or_refused(levels: int) -> None:
+    read(b"\x91" * levels + b"\xc0")

@@ -13,7 +13,7 @@ from holdfast.cli.terminal import Terminal
 from holdfast.cli.threads import is_thread, without_plumbing
 from holdfast.cli.values import short
 from holdfast.cli.words import clean, clean_lines, many
-from holdfast.core.diff import Diff
+from holdfast.core.diff import Diff, is_below
 from holdfast.core.text import to_json
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def without(changes: Diff, root: str) -> Diff:
     kept = Diff()
     for name in ("added", "removed", "changed", "moved"):
         for path, value in getattr(changes, name).items():
-            if path != root and not path.startswith((f"{root}.", f"{root}[")):
+            if not is_below(path, root):
                 getattr(kept, name)[path] = value
     return kept
 

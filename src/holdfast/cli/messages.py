@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from holdfast.core.shown import shown
+
 _ROLES = {
     "human": "user",
     "ai": "assistant",
@@ -128,4 +130,7 @@ def _text_of_part(part: Any) -> str:
 
 
 def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=repr)
+    try:
+        return json.dumps(value, ensure_ascii=False, default=shown)
+    except ValueError:  # an integer of more digits than Python writes
+        return shown(value)

@@ -17,6 +17,7 @@ from holdfast.cli.terminal import Terminal
 from holdfast.cli.threads import asked_at, asked_json, asked_lines
 from holdfast.cli.values import at_path, outline
 from holdfast.cli.words import age, clean, clean_lines, cut, indented, size
+from holdfast.core.shown import shown
 from holdfast.core.text import dumps, to_json
 
 if TYPE_CHECKING:
@@ -147,7 +148,7 @@ def _header(info: CheckpointInfo, terminal: Terminal) -> list[str]:
     if info.expires_at is not None:
         rows.append(("expires", f"{info.expires_at:%Y-%m-%d %H:%M:%S} UTC"))
     if info.metadata:
-        tags = ", ".join(f"{key}={value!r}" for key, value in info.metadata.items())
+        tags = ", ".join(f"{key}={shown(value)}" for key, value in info.metadata.items())
         rows.append(("tags", cut(clean(tags), 200)))
     return [f"{name + ':':<14} {value}" for name, value in rows]
 

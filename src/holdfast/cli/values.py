@@ -11,6 +11,7 @@ from holdfast.cli.exits import NotFound, UsageError
 from holdfast.cli.parsing import guess
 from holdfast.cli.words import clean, cut
 from holdfast.core.raw import Raw
+from holdfast.core.shown import shown
 
 _STEP = re.compile(r"\.?(?P<name>[^.\[\]]+)|\[(?P<key>-?[0-9]+|'[^']*'|\"[^\"]*\")\]")
 _SHOWN = 40
@@ -35,7 +36,7 @@ def _member(value: Any, key: str | int, where: str) -> Any:
     if isinstance(value, Mapping):
         if key in value:
             return value[key]
-        known = [str(each) for each in value]
+        known = [_name(each) for each in value]
         raise NotFound(f"{where} has no {key!r}{guess(str(key), known)}")
     if isinstance(value, (list, tuple)):
         index = int(key) if str(key).lstrip("-").isdecimal() else None
@@ -77,8 +78,12 @@ def readable(value: Any) -> str:
     if type(value) is list:
         return f"[{', '.join(map(readable, value))}]"
     if type(value) is dict:
-        return "{" + ", ".join(f"{k!r}: {readable(part)}" for k, part in value.items()) + "}"
-    return repr(value)
+        return "{" + ", ".join(f"{shown(k)}: {readable(part)}" for k, part in value.items()) + "}"
+    return shown(value)
+
+
+def _name(key: Any) -> str:
+    return key if type(key) is str else shown(key)
 
 
 def _is_empty(value: Any) -> bool:
@@ -95,7 +100,7 @@ def outline(value: Any, columns: int, deepest: int = 2) -> list[str]:
 def _outline(value: Any, indent: str, columns: int, deepest: int, lines: list[str]) -> None:
     parts: list[tuple[str, Any]]
     if isinstance(value, Mapping):
-        parts = [(clean(str(key)), part) for key, part in value.items()]
+        parts = [(clean(_name(key)), part) for key, part in value.items()]
     elif isinstance(value, (list, tuple)):
         parts = [(f"[{index}]", part) for index, part in enumerate(value)]
     else:

@@ -11,10 +11,13 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from holdfast.core.kinds import Kind, Reader, Unkeepable, add, all_exactly, exactly
+from holdfast.core.crowding import STEPS_AT_MOST, check_keys, check_set
+from holdfast.core.kinds import Kind, Reader, Ready, Unkeepable, add, all_exactly, exactly
 from holdfast.errors import SerializationError
 
 BIG_INT, SURROGATES, BYTEARRAY, TUPLE, SET, FROZENSET, DEQUE, PAIRS = range(1, 9)
+ORDERED_DICT, DEFAULTDICT, COUNTER = 9, 10, 11
+SIMPLE_NAMESPACE, MAPPING_PROXY, WITH_ATTRIBUTES = 25, 27, 28
 
 
 def _big_int(value: int) -> bytes:
@@ -33,9 +36,29 @@ add(
 )
 add(Kind(BYTEARRAY, "bytearray", bytes, lambda p, _: bytearray(exactly(p, bytes))), bytearray)
 add(Kind(TUPLE, "tuple", list, lambda p, _: tuple(exactly(p, list))), tuple)
-# Sets are put in order by the encoder, which alone knows their elements' bytes.
-add(Kind(SET, "set", list, lambda p, _: set(exactly(p, list))), set)
-add(Kind(FROZENSET, "frozenset", list, lambda p, _: frozenset(exactly(p, list))), frozenset)
+
+
+_STEPS_TO_SAVE = STEPS_AT_MOST - 8  # fewer than to load, so that what is saved can be read
+
+
+def elements(value: Any) -> list[Any]:
+    """The elements of a set. The encoder, which alone knows their bytes, puts them in order."""
+    parts = list(value)
+    try:
+        check_set(parts, _STEPS_TO_SAVE)
+    except ValueError as error:
+        raise Unkeepable(f"cannot be checkpointed: it has {error}; keep them in a list") from None
+    return parts
+
+
+def from_elements(plain: list[Any]) -> list[Any]:
+    """What ``elements`` gave, if a set can be made of it in good time."""
+    check_set(exactly(plain, list))
+    return plain
+
+
+add(Kind(SET, "set", elements, lambda p, _: set(from_elements(p))), set)
+add(Kind(FROZENSET, "frozenset", elements, lambda p, _: frozenset(from_elements(p))), frozenset)
 
 
 def deque_parts(value: deque[Any]) -> list[Any]:
@@ -54,12 +77,23 @@ add(Kind(DEQUE, "deque", deque_parts, lambda p, _: deque(*from_deque_parts(p))),
 
 def pairs(value: dict[Any, Any]) -> list[Any]:
     """The keys and values of a dict, each key before its value."""
+    check_own_keys(value)
     return [part for item in dict.items(value) for part in item]
+
+
+def check_own_keys(value: dict[Any, Any]) -> None:
+    """Refuse a dict that could not be read back in good time."""
+    try:
+        check_keys(list(dict.keys(value)), _STEPS_TO_SAVE)
+    except ValueError as error:
+        raise Unkeepable(f"cannot be checkpointed: it has {error}; keep them in a list") from None
 
 
 def from_pairs(plain: list[Any]) -> dict[Any, Any]:
     """The dict of what ``pairs`` gave."""
-    return dict(zip(exactly(plain, list)[::2], plain[1::2], strict=True))
+    keys = exactly(plain, list)[::2]
+    check_keys(keys)
+    return dict(zip(keys, plain[1::2], strict=True))
 
 
 add(Kind(PAIRS, "dict", pairs, lambda p, _: from_pairs(p)), dict)
@@ -98,9 +132,29 @@ def _defaultdict(value: defaultdict[Any, Any]) -> list[Any]:
     return [factory_name(value), dict(value)]
 
 
-add(Kind(9, "OrderedDict", dict, lambda p, _: OrderedDict(exactly(p, dict))), OrderedDict)
-add(Kind(10, "defaultdict", _defaultdict, _make_defaultdict), defaultdict)
-add(Kind(11, "Counter", dict, lambda p, _: Counter(exactly(p, dict))), Counter)
+def _items(value: OrderedDict[Any, Any] | Counter[Any]) -> Any:
+    attributes = vars(value)
+    if not attributes:
+        return dict(value)
+    # A module's state_dict() of torch has its versions in one.
+    return Ready(WITH_ATTRIBUTES, [type(value).__name__, dict(value), attributes])
+
+
+def _make_with_attributes(plain: list[Any], _: Reader) -> Any:
+    name, items, attributes = exactly(plain, list)
+    value = _attributed[exactly(name, str)](exactly(items, dict))
+    vars(value).update(exactly(attributes, dict))
+    return value
+
+
+_attributed: dict[str, Any] = {"OrderedDict": OrderedDict, "Counter": Counter}
+add(Kind(WITH_ATTRIBUTES, "dict with attributes", lambda value: value, _make_with_attributes))
+add(
+    Kind(ORDERED_DICT, "OrderedDict", _items, lambda p, _: OrderedDict(exactly(p, dict))),
+    OrderedDict,
+)
+add(Kind(DEFAULTDICT, "defaultdict", _defaultdict, _make_defaultdict), defaultdict)
+add(Kind(COUNTER, "Counter", _items, lambda p, _: Counter(exactly(p, dict))), Counter)
 
 
 def _make_fraction(plain: list[Any], _: Reader) -> Fraction:
@@ -240,7 +294,12 @@ add(
     types.NotImplementedType,
 )
 add(
-    Kind(25, "SimpleNamespace", vars, lambda p, _: types.SimpleNamespace(**exactly(p, dict))),
+    Kind(
+        SIMPLE_NAMESPACE,
+        "SimpleNamespace",
+        vars,
+        lambda p, _: types.SimpleNamespace(**exactly(p, dict)),
+    ),
     types.SimpleNamespace,
 )
 add(
@@ -248,6 +307,8 @@ add(
     slice,
 )
 add(
-    Kind(27, "mappingproxy", dict, lambda p, _: types.MappingProxyType(exactly(p, dict))),
+    Kind(
+        MAPPING_PROXY, "mappingproxy", dict, lambda p, _: types.MappingProxyType(exactly(p, dict))
+    ),
     types.MappingProxyType,
 )

@@ -15,7 +15,16 @@ import ormsgpack
 
 from holdfast.core import basics, objects
 from holdfast.core.format import ID_BYTES
-from holdfast.core.kinds import REGISTERED, Kind, Unkeepable, add, by_code, exactly, kind_of
+from holdfast.core.kinds import (
+    REGISTERED,
+    Kind,
+    Ready,
+    Unkeepable,
+    add,
+    by_code,
+    exactly,
+    kind_of,
+)
 from holdfast.core.raw import Link, Raw
 from holdfast.core.scan import Scan
 from holdfast.errors import CheckpointIntegrityError, SerializationError, UnknownTypeError
@@ -42,16 +51,6 @@ _PACK = (
     | ormsgpack.OPT_PASSTHROUGH_ENUM
     | ormsgpack.OPT_PASSTHROUGH_UUID
 )
-
-
-class Ready:
-    """A value already turned into a kind's plain data; only its bytes are still to be made."""
-
-    __slots__ = ("code", "plain")
-
-    def __init__(self, code: int, plain: Any) -> None:
-        self.code = code
-        self.plain = plain
 
 
 class Packer:
@@ -133,6 +132,8 @@ class Packer:
             if not self.allow_pickle:
                 raise
             return PICKLE, _stable_pickle(value)
+        if type(plain) is Ready:
+            return plain.code, plain.plain
         if ordered and kind.code in _UNORDERED and isinstance(value, (set, frozenset)):
             self._put_in_order(plain[1] if kind.code == objects.SUBCLASS else plain)
         return kind.code, plain

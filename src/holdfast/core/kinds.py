@@ -33,6 +33,19 @@ class Kind:
     revive: Callable[[Any, Reader], Any]
 
 
+class Ready:
+    """A value already turned into a kind's plain data; only its bytes are still to be made.
+
+    A kind may reduce a value to one of another kind, which knows what it does not.
+    """
+
+    __slots__ = ("code", "plain")
+
+    def __init__(self, code: int, plain: Any) -> None:
+        self.code = code
+        self.plain = plain
+
+
 class Unkeepable(Exception):
     """A value cannot be checkpointed; the encoder adds the path."""
 

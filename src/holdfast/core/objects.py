@@ -8,7 +8,7 @@ import types
 from typing import Any
 
 # Numbers of numpy and dates of pandas are subclasses too: arrays and frames are asked first.
-from holdfast.core import arrays, basics, frames  # noqa: F401
+from holdfast.core import arrays, basics, frames, generators, tensors  # noqa: F401
 from holdfast.core.classes import class_attribute, class_name, find_class, is_listed
 from holdfast.core.kinds import Kind, Reader, Unkeepable, add, add_matcher, all_exactly, exactly
 from holdfast.core.subclasses import base_by_name, base_of

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import ormsgpack
 
 from holdfast.core import basics, objects
-from holdfast.core.kinds import Unkeepable
+from holdfast.core.kinds import Ready, Unkeepable
 from holdfast.core.raw import Raw
+from holdfast.core.shown import shown
 from holdfast.errors import SerializationError
 
 if TYPE_CHECKING:
@@ -30,10 +31,7 @@ def child_path(path: str, key: object) -> str:
 
 
 def _short(key: object) -> str:
-    try:
-        text = repr(key)
-    except Exception:
-        text = object.__repr__(key)
+    text = shown(key)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
@@ -80,12 +78,10 @@ class _Rewriter:
         return [self.walk(part, f"{path}[{i}]") for i, part in enumerate(value)]
 
     def _dict(self, value: dict[Any, Any], path: str) -> Any:
-        from holdfast.core.codec import Ready
-
         if all(type(key) is str and _is_utf8(key) for key in value):
             return {key: self.walk(part, child_path(path, key)) for key, part in value.items()}
         self._enter_kind(path)
-        pairs = self._pairs(basics.pairs(value), path)
+        pairs = self._pairs(self._reduced(value, path)[1], path)
         self.kinds -= 1
         return Ready(basics.PAIRS, pairs)
 
@@ -104,8 +100,6 @@ class _Rewriter:
         self.kinds += 1
 
     def _object(self, value: Any, path: str) -> Any:
-        from holdfast.core.codec import Ready
-
         self._enter_kind(path)
         code, plain = self._reduced(value, path)
         plain = self._plain(code, plain, path)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.core.chunks import Base
-from holdfast.core.codec import BYTES_KINDS, Ready
+from holdfast.core.codec import BYTES_KINDS
 from holdfast.core.format import (
     ELEMENT_SPLIT,
     PAGED_BYTES,
@@ -22,6 +22,7 @@ from holdfast.core.format import (
     map_header,
     unpack_index,
 )
+from holdfast.core.kinds import Ready
 from holdfast.core.pages import MAX_PAGE, Page, fingerprint
 from holdfast.core.scan import Scan
 from holdfast.core.tree import Chunks, inner_index

@@ -43,6 +43,15 @@ def _collection(base: Any, fill: Callable[[Any, Any], Any] | None) -> BuiltIn:
     return BuiltIn(base, lambda value: list(base.__iter__(value)), revive)
 
 
+def _set(base: Any, fill: Callable[[Any, Any], Any] | None) -> BuiltIn:
+    plain = _collection(base, fill)
+    return BuiltIn(
+        base,
+        lambda value: basics.elements(base.__iter__(value)),
+        lambda cls, main: plain.revive(cls, basics.from_elements(main)),
+    )
+
+
 def _moment(base: Any, fields: Callable[[Any], list[Any]], *smallest: int) -> BuiltIn:
     return BuiltIn(
         base, fields, lambda cls, main: base.__new__(cls, *all_exactly(main, int)), smallest
@@ -67,6 +76,7 @@ def _dict(cls: Any, main: Any) -> Any:
 
 
 def _ordered_pairs(value: Any) -> list[Any]:
+    basics.check_own_keys(value)
     return [part for item in OrderedDict.items(value) for part in item]
 
 
@@ -99,8 +109,8 @@ _all = (
     BuiltIn(complex, lambda value: [value.real, value.imag], _complex),
     _collection(list, list.extend),
     _collection(tuple, None),
-    _collection(set, set.update),
-    _collection(frozenset, None),
+    _set(set, set.update),
+    _set(frozenset, None),
     BuiltIn(deque, basics.deque_parts, _deque),
     BuiltIn(dict, basics.pairs, _dict),
     BuiltIn(OrderedDict, _ordered_pairs, _ordered_dict),

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from holdfast.core import basics
-from holdfast.core.codec import BYTES_KINDS, OnUnknown, Ready, Unpacker
-from holdfast.core.kinds import REGISTERED, Kind, by_name
+from holdfast.core.codec import BYTES_KINDS, OnUnknown, Unpacker
+from holdfast.core.kinds import REGISTERED, Kind, Ready, by_name
 from holdfast.core.rewrite import child_path
 from holdfast.errors import CheckpointIntegrityError, SerializationError, UnknownTypeError
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
+from holdfast.core.shown import shown
 from holdfast.errors import (
     ApprovalDenied,
     DivergenceError,
@@ -89,9 +90,9 @@ class Question:
     expires_at: datetime | None
 
     def __str__(self) -> str:
-        shown = [repr(each) for each in self.args]
-        shown += [f"{name}={each!r}" for name, each in self.kwargs.items()]
-        return f"{self.tool}({', '.join(shown)})"
+        given = [shown(each) for each in self.args]
+        given += [f"{name}={shown(each)}" for name, each in self.kwargs.items()]
+        return f"{self.tool}({', '.join(given)})"
 
 
 def ask(

@@ -11,6 +11,7 @@ from inspect import signature
 from typing import Any, Literal, TypeVar, get_args
 
 from holdfast.core.codec import pack, unpack
+from holdfast.core.shown import shown
 from holdfast.errors import InvalidArgumentError, SerializationError
 
 Kind = Literal["read", "local", "reversible", "irreversible"]
@@ -141,7 +142,7 @@ def _says_nothing(name: str, value: Any) -> bool:
 
 
 def _short(value: Any) -> str:
-    text = repr(value)
+    text = shown(value)
     return text if len(text) <= 60 else text[:57] + "…"
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from holdfast.core.diff import Diff
+from holdfast.core.shown import shown
 from holdfast.errors import InvalidArgumentError, RunError
 from holdfast.model import Checkpoint, CheckpointInfo, checked_name
 from holdfast.session import journal as journals
@@ -53,7 +54,7 @@ class Step:
 def _result(call: Effect) -> str:
     if call.status == "started":
         return "not known"
-    text = repr(call.output) if call.error is None else repr(call.error)
+    text = shown(call.output if call.error is None else call.error)
     return text if len(text) <= 60 else text[:57] + "…"
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 from holdfast.errors import InvalidArgumentError
 from holdfast.state import classes
 from holdfast.state.compare import StateDiff, diff_states
-from holdfast.state.tags import State, Version
+from holdfast.state.tags import DEFAULT_VERSION, State, Version
 
 
 class LoadedKeys(NamedTuple):
@@ -35,7 +35,7 @@ class Checkpointable:
     >>> agent.messages.append("hello")
     >>> state = agent.state_dict()
     >>> state
-    {'__class__': 'Agent', '__version__': 1, 'messages': ['hello']}
+    {'__class__': 'Agent', '__version__': '1.0', 'messages': ['hello']}
     >>> another = Agent()
     >>> _ = another.load_state_dict(state)
     >>> another.messages
@@ -51,7 +51,7 @@ class Checkpointable:
     @classmethod
     def _checkpoint_version(cls) -> Version:
         """The version of this class's state: raised when fields change, with register_migration."""
-        return 1
+        return DEFAULT_VERSION
 
     def _checkpoint_fields(self) -> Iterable[str]:
         """The names of the attributes that are state."""
@@ -89,7 +89,7 @@ class Checkpointable:
         ...     def __init__(self):
         ...         self.count = 0
         >>> counter = Counter()
-        >>> counter.load_state_dict({"__class__": "Counter", "__version__": 1}, strict=False)
+        >>> counter.load_state_dict({"__class__": "Counter", "__version__": "1.0"}, strict=False)
         LoadedKeys(missing_keys=['count'], unexpected_keys=[])
         """
         from holdfast.state.loading import load

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypedDict
 
 from holdfast.state.mode import packed
-from holdfast.state.tags import State
+from holdfast.state.tags import VERSION, State, same_version
 
 
 class StateDiff(TypedDict):
@@ -29,7 +29,7 @@ def diff_states(old: State, new: State) -> StateDiff:
         "changed": {
             name: (value, new[name])
             for name, value in old.items()
-            if name in new and not same(value, new[name])
+            if name in new and not _same_part(name, value, new[name])
         },
     }
 
@@ -48,6 +48,10 @@ def same(a: Any, b: Any) -> bool:
     return packed(a) == packed(b) or _same_parts(a, b)
 
 
+def _same_part(key: object, a: Any, b: Any) -> bool:
+    return same(a, b) or (key == VERSION and same_version(a, b))
+
+
 def _same_parts(a: Any, b: Any) -> bool:
     """Whether only the order of dicts makes two values of one type differ."""
     if type(a) not in (dict, list, tuple) or len(a) != len(b):
@@ -55,7 +59,7 @@ def _same_parts(a: Any, b: Any) -> bool:
     if type(a) is dict:
         others = {(type(key), key): value for key, value in b.items()}
         return all(
-            (type(key), key) in others and same(value, others[type(key), key])
+            (type(key), key) in others and _same_part(key, value, others[type(key), key])
             for key, value in a.items()
         )
     return all(map(same, a, b))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
@@ -21,6 +22,7 @@ from holdfast.state.fields import (
     why_not_set,
     write,
 )
+from holdfast.state.live import check_place, is_live_state, keep_live, live_class, load_live
 from holdfast.state.migrations import brought_up
 from holdfast.state.mode import mode, packed, unpacked
 from holdfast.state.snapshot import map_parts
@@ -59,17 +61,20 @@ def current(state: State, obj: Checkpointable) -> State:
 def clone(obj: A) -> A:
     """See Checkpointable.clone."""
     state = obj.state_dict()
-    twin = _twin(obj)
+    twin = _twin(obj, {})
     twin.load_state_dict(state)
     return twin
 
 
-def _twin(obj: A) -> A:
-    """An object that shares all attributes, but for nested objects, of which it has twins."""
+def _twin(obj: A, memo: dict[int, Any]) -> A:
+    """An object that shares all attributes, but for nested objects, of which it has twins.
+
+    The memo is one of ``deepcopy``: the twin of an optimizer works on the twin of its module.
+    """
     twin = blank(type(obj), "$")
     state_names = set(obj._checkpoint_fields())
     values = {
-        name: _with_twins(value) if name in state_names else value
+        name: _with_twins(value, memo) if name in state_names else value
         for name, value in stored(obj).items()
         if not is_cache(type(obj), name)
     }
@@ -77,10 +82,12 @@ def _twin(obj: A) -> A:
     return twin
 
 
-def _with_twins(value: Any) -> Any:
+def _with_twins(value: Any, memo: dict[int, Any]) -> Any:
     if isinstance(value, Checkpointable):
-        return _twin(value)
-    return map_parts(value, lambda part, _: _with_twins(part))
+        return _twin(value, memo)
+    if live_class(value) is not None:
+        return copy.deepcopy(value, memo)
+    return map_parts(value, lambda part, _: _with_twins(part, memo))
 
 
 def blank(cls: type[A], path: str) -> A:
@@ -124,7 +131,7 @@ class _Loading:
         self.strict = strict
         self.missing: list[str] = []
         self.unexpected: list[str] = []
-        self._steps: list[tuple[list[Checkpointable], Callable[[], object]]] = []
+        self._steps: list[tuple[list[Any], Callable[[], object]]] = []
         self._taken: dict[int, tuple[Checkpointable, State]] = {}
 
     def plan(self, obj: Checkpointable, state: State, path: str) -> None:
@@ -180,6 +187,8 @@ class _Loading:
     def _revived(self, value: Any, held: Any, owner: type, path: str) -> Any:
         """The value with objects in place of states; what is held there now is loaded in place."""
         if is_tagged(value):
+            if is_live_state(value):
+                return self._live(value, held, path)
             if not is_escaped(value):
                 return self._nested(value, held, owner, path)
             value = value["items"]
@@ -189,6 +198,12 @@ class _Loading:
                 part, _part_of(held, key), owner, child_path(path, key)
             ),
         )
+
+    def _live(self, state: State, held: Any, path: str) -> Any:
+        """A module or optimizer of torch, into which its state is loaded."""
+        check_place(state, held, path)
+        self._steps.append(([held], lambda: load_live(held, state, self.strict, path)))
+        return held
 
     def _nested(self, state: State, held: Any, owner: type, path: str) -> Checkpointable:
         def target_of(name: str) -> Checkpointable | None:
@@ -242,12 +257,16 @@ class _Loading:
         undo: list[Callable[[], None]] = []
         try:
             for touched, step in self._steps:
-                undo += map(keep, touched)
+                undo += map(_kept, touched)
                 step()
         except BaseException:
             for put_back in reversed(undo):
                 put_back()
             raise
+
+
+def _kept(value: Any) -> Callable[[], None]:
+    return keep(value) if isinstance(value, Checkpointable) else keep_live(value)
 
 
 def lists_fields(cls: type[Checkpointable]) -> bool:
@@ -275,8 +294,8 @@ def _part_of(held: Any, key: Any) -> Any:
     return None
 
 
-def _with_nested(value: Any, seen: set[int] | None = None) -> Iterator[Checkpointable]:
-    """An object and those in its attributes, lists, tuples and dicts."""
+def _with_nested(value: Any, seen: set[int] | None = None) -> Iterator[Any]:
+    """An object and those in its attributes, lists, tuples and dicts, those of torch too."""
     seen = set() if seen is None else seen
     if id(value) in seen:
         return
@@ -284,6 +303,9 @@ def _with_nested(value: Any, seen: set[int] | None = None) -> Iterator[Checkpoin
     if isinstance(value, Checkpointable):
         yield value
         value = stored(value)
+    elif live_class(value) is not None:
+        yield value
+        return
     parts: list[Any] = []
     map_parts(value, lambda part, _: parts.append(part))
     for part in parts:

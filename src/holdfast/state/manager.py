@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, Literal, Self, TypedDict, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 from holdfast.client import SyncClient
 from holdfast.errors import CheckpointIntegrityError, CheckpointNotFoundError, InvalidArgumentError
-from holdfast.model import Checkpoint, checked_name
+from holdfast.model import Checkpoint, CheckpointInfo, checked_name
 from holdfast.state.checkpointable import Checkpointable, as_checkpointable
 from holdfast.state.compare import StateDiff, diff_states
 from holdfast.state.loading import current
@@ -24,12 +24,13 @@ DEFAULT_DIRECTORY = Path(".holdfast") / "state"
 _OURS = ("agent_id", "framework", "execution_state", "session_id", "parent_id")
 
 
-class Saved(TypedDict):
-    """A line of ``history``."""
+class Saved(dict[str, Any]):
+    """A line of ``history``: ``id``, and ``ts``, the time in seconds since 1970."""
 
-    id: str
-    ts: float
-    """When it was saved, in seconds since 1970, as ``time.time()`` counts."""
+    def __init__(self, info: CheckpointInfo, number: int) -> None:
+        super().__init__(id=info.checkpoint_id, ts=info.created_at.timestamp())
+        self.number = number
+        """Which save of its key it is, counted from 1: the ``step_index`` of its checkpoint."""
 
 
 class CheckpointManager:
@@ -76,8 +77,9 @@ class CheckpointManager:
     def save(self, key: str, agent: Checkpointable, **metadata: Any) -> str:
         """Keep the agent's state as the newest of its key, and return the checkpoint's id.
 
-        Further keywords are metadata; ``step_index``, ``step_name``, ``context`` and
-        ``ttl_seconds`` mean what they mean for ``SyncClient.save``.
+        The saves of a key are numbered from 1. The number is the checkpoint's ``step_index``; if
+        one is given, they go on from it. Further keywords are metadata; ``step_name``, ``context``
+        and ``ttl_seconds`` mean what they mean for ``SyncClient.save``.
         """
         return self.prepare(key, agent, **metadata).write()
 
@@ -108,9 +110,16 @@ class CheckpointManager:
                 return agent.state_dict()
 
         def save(state: State) -> str:
-            return self._client.save(AGENT_ID, execution_state=state, session_id=key, **metadata)
+            return self.write(key, state, **metadata)
 
         return self._lines.setdefault(key, Line()).take(snapshot, save)
+
+    def write(self, key: str, state: State, **options: Any) -> str:
+        """Write a state that was taken as the next save of its key."""
+        if "step_index" not in options:
+            newest = self.history(key, 1)
+            options["step_index"] = newest[0].number + 1 if newest else 1
+        return self._client.save(AGENT_ID, execution_state=state, session_id=key, **options)
 
     def load(self, key: str, agent: A, checkpoint_id: str | None = None, strict: bool = True) -> A:
         """Load the newest state of a key, or that of an id, into the agent, and return the agent.
@@ -132,11 +141,16 @@ class CheckpointManager:
     def history(self, key: str, n: int | None = None) -> list[Saved]:
         """The checkpoints of a key, newest first, at most n: ``[{"id": ..., "ts": ...}]``.
 
-        ``ts`` is the time of the save in seconds since 1970. A key without checkpoints has [].
+        ``ts`` is the time of the save in seconds since 1970; ``number`` is an attribute of each
+        line, counted from 1. A key without checkpoints has [].
         """
         checked_name("key", key)
         infos = self._client.timeline(AGENT_ID, key, limit=n)
-        return [{"id": i.checkpoint_id, "ts": i.created_at.timestamp()} for i in infos]
+        numbers = [info.step_index for info in infos]
+        if 0 in numbers:  # saved by 0.2, which did not number them
+            every = self._client.timeline(AGENT_ID, key, limit=None)
+            numbers = [i.step_index or len(every) - at for at, i in enumerate(every)][: len(infos)]
+        return list(map(Saved, infos, numbers))
 
     def rollback_context(self, key: str, agent: Checkpointable) -> Rollback:
         """Save the agent, run a block, and put the agent back if the block raises.

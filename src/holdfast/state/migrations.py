@@ -92,7 +92,7 @@ def brought_up(
         at = ordered(version)
         wanted = None if target is None else target._checkpoint_version()
         if target is not None and at == ordered(wanted):
-            return target, state
+            return target, {**state, VERSION: wanted}
         if target is not None and at > ordered(wanted):
             raise SchemaMigrationError(
                 f"this state of {name} has version {version!r}, newer than the program's "
@@ -154,9 +154,13 @@ def _stepped(fn: Migration, state: State, wanted: Version | None) -> State:
 
 
 def _following(name: str, version: Version, wanted: Version | None) -> Version:
-    """The version after this one: the next number, or of versions with dots the next known."""
-    if isinstance(version, int):
-        return version + 1
+    """The version after this one: the next number, or of versions with dots the next known.
+
+    "1.0" is 1 to a program that counts in whole numbers: it is what a class begins with.
+    """
+    at = ordered(version)
+    if isinstance(version, int) or (len(at) == 1 and isinstance(wanted, int)):
+        return at[0] + 1
     later = [at for cls, at in _steps if cls == name and at > ordered(version)]
     if wanted is not None:
         later.append(ordered(wanted))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 from holdfast.state.checkpointable import Checkpointable
 from holdfast.state.mode import using
 from holdfast.state.pending import PendingSave
-from holdfast.state.tags import AGENT_ID, State
+from holdfast.state.tags import State
 
 if TYPE_CHECKING:
     from holdfast.state.manager import CheckpointManager
@@ -58,10 +58,6 @@ class Rollback:
         """Where the block saved too, make what was rolled back to the newest checkpoint again."""
         newest = self.manager.history(self.key, 1)
         if newest and newest[0]["id"] != checkpoint_id:
-            self.manager.client.save(
-                AGENT_ID,
-                execution_state=state,
-                session_id=self.key,
-                parent_id=checkpoint_id,
-                rolled_back_to=checkpoint_id,
+            self.manager.write(
+                self.key, state, parent_id=checkpoint_id, rolled_back_to=checkpoint_id
             )

@@ -14,6 +14,7 @@ from holdfast.core.rewrite import child_path
 from holdfast.errors import SerializationError
 from holdfast.state.checkpointable import Checkpointable
 from holdfast.state.fields import checked_names, read
+from holdfast.state.live import live_class, live_state
 from holdfast.state.mode import isolated, mode, unpacked
 from holdfast.state.tags import CLASS, MARK, VERSION, State, escaped, is_tagged, ordered
 
@@ -59,7 +60,7 @@ class _Scout(Packer):
         self.met = False
 
     def reduce(self, value: Any, ordered: bool = True) -> tuple[int, Any]:
-        if isinstance(value, Checkpointable):
+        if isinstance(value, Checkpointable) or live_class(value) is not None:
             self.met = True
             return TUPLE, []
         return super().reduce(value, ordered)
@@ -79,6 +80,9 @@ def _tagged(value: Any, path: str) -> Any:
     """The value with a state in place of every object found in its lists, tuples and dicts."""
     if isinstance(value, Checkpointable):
         return _nested(value, path)
+    tag = live_class(value)
+    if tag is not None:
+        return live_state(value, tag)
     parts = map_parts(value, lambda part, key: _tagged(part, child_path(path, key)))
     return escaped(parts) if is_tagged(parts) else parts
 

@@ -16,6 +16,9 @@ AGENT_ID = "holdfast.state"
 State = dict[str, Any]
 Version = int | str
 
+DEFAULT_VERSION = "1.0"
+"""The version of a class that says nothing of it; states of 0.2 have 1, which is the same."""
+
 PLAIN_DICT = "dict"
 """The tag of a user's own dict that happens to look like a state."""
 
@@ -38,6 +41,19 @@ def escaped(plain: dict[Any, Any]) -> State:
 def is_escaped(state: State) -> bool:
     """Whether a tagged dict is what ``escaped`` gave."""
     return state[CLASS] == PLAIN_DICT and state.keys() == {CLASS, VERSION, "items"}
+
+
+def same_version(a: object, b: object) -> bool:
+    """Whether two versions are one, however they are written.
+
+    >>> from holdfast.state.tags import same_version
+    >>> same_version(1, "1.0"), same_version("1.0", "1.1")
+    (True, False)
+    """
+    try:
+        return ordered(a) == ordered(b)
+    except InvalidArgumentError:
+        return False
 
 
 def ordered(version: object) -> tuple[int, ...]:

@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import Any
 
 from holdfast.core.codec import OnUnknown, Trusts
-from holdfast.core.diff import Diff, diff_roots
+from holdfast.core.diff import Diff
+from holdfast.core.differ import diff_roots
 from holdfast.core.format import checked
 from holdfast.core.migrations import CURRENT_SCHEMA_VERSION, migrate_record
 from holdfast.core.tree import decode
