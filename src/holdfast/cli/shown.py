@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -40,9 +40,14 @@ def progress_of(tasks: Any) -> Progress | None:
     if not isinstance(tasks, (list, tuple)) or not tasks:
         return None
     records = [task for task in tasks if isinstance(task, dict)]
-    parents = {task.get("parent") for task in records}
-    leaves = [task for task in records if task.get("id") not in parents]
-    return Progress(sum(task.get("status") in DONE for task in leaves), len(leaves))
+    parents = [task.get("parent") for task in records]
+    named = {parent for parent in parents if isinstance(parent, str)}
+    leaves = [task for task in records if not _is_among(task.get("id"), named)]
+    return Progress(sum(_is_among(task.get("status"), DONE) for task in leaves), len(leaves))
+
+
+def _is_among(value: Any, words: Container[str]) -> bool:
+    return isinstance(value, str) and value in words
 
 
 def plans_of(client: SyncClient | Looking, infos: Sequence[CheckpointInfo]) -> dict[str, Progress]:

@@ -160,7 +160,7 @@ def _tag(text: str) -> tuple[str, Any]:
         raise UsageError(f"a tag is written NAME=VALUE, not {text!r}")
     try:
         return name, json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         return name, value
 
 

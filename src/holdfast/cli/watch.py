@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
@@ -123,7 +122,7 @@ def _tell(client: SyncClient, info: CheckpointInfo, terminal: Terminal, is_new: 
     if terminal.json:
         data = checkpoint_json(info, [], progress)
         del data["markers"]
-        terminal.now(json.dumps({"kind": "checkpoint", "new": is_new, "checkpoint": data}))
+        terminal.emit_line({"kind": "checkpoint", "new": is_new, "checkpoint": data})
         return
     step = step_of(info)
     failed = terminal.paint("  (failed)", "bad") if info.metadata.get("failed") else ""
@@ -138,7 +137,7 @@ def _tell(client: SyncClient, info: CheckpointInfo, terminal: Terminal, is_new: 
 def _ask(question: Question, terminal: Terminal) -> None:
     if terminal.json:
         said = {"id": question.effect_id, "session_id": question.session_id, "call": str(question)}
-        terminal.now(json.dumps({"kind": "approval", **said}))
+        terminal.emit_line({"kind": "approval", **said})
     else:
         terminal.now(
             terminal.paint(f"waits for approval: {clean(str(question))}", "warn")

@@ -8,6 +8,7 @@ from typing import Any
 
 from holdfast.errors import DivergenceError
 from holdfast.session.effects import Block, Effect
+from holdfast.verbs import kept
 
 STARTED, ENDED, RETRY = "started", "ended", "retry"
 LEASE = "lease"
@@ -152,6 +153,9 @@ def _same(call: Effect, effect: Effect) -> bool:
     return mine == (effect.block, effect.tool, effect.key, effect.digest)
 
 
+_LEASED: dict[str, kept.Kind] = {LEASE: kept.NUMBER, "id": kept.TEXT}
+
+
 def read(
     noted: Iterable[tuple[str, Any]], opened: Iterable[Effect] = ()
 ) -> tuple[list[Effect], set[str]]:
@@ -166,8 +170,11 @@ def read(
     for key, value in noted:
         kind, _, rest = key.partition("/")
         if kind == TAKEN:
-            lease = value
-        if kind != "call" or value[LEASE] < lease:  # by one who had lost the session
+            lease = kept.fields_of("the note of a takeover", {LEASE: value}, _LEASED)[LEASE]
+        if kind != "call":
+            continue
+        noted_under = kept.fields_of("the note of a call", value, _LEASED, (LEASE, "id"))
+        if noted_under[LEASE] < lease:  # by one who had lost the session
             continue
         before = found.pop(value["id"], None)
         effect = Effect.from_dict({**(before.as_dict() if before is not None else {}), **value})

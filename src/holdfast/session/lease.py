@@ -18,7 +18,7 @@ from urllib.parse import quote
 from holdfast.errors import SessionBusyError, SessionLostError
 from holdfast.ids import new_id
 from holdfast.stores.base import NoteExists
-from holdfast.verbs import notes
+from holdfast.verbs import kept, notes
 from holdfast.verbs.engine import Engine
 from holdfast.verbs.plan import Plan
 
@@ -72,14 +72,19 @@ def acquire(
     return lease
 
 
+_KINDS: dict[str, kept.Kind] = {"owner": kept.TEXT, "until": kept.MOMENT}
+
+
 def _held(engine: Engine, scope: str) -> Plan[dict[str, Any] | None]:
     """The last lease of a session and how it stands."""
     last: dict[str, Any] | None = None
     for note, value in (yield from notes.read(engine, [scope], on_unknown="raw")):
-        number, _, mark = note.key.removeprefix("lease/").partition("/")
-        if last is None or int(number) > last["number"]:
-            last = {"number": int(number), "released": False, **value}
-        elif int(number) == last["number"]:
+        text, _, mark = note.key.removeprefix("lease/").partition("/")
+        number = kept.number_in(f"a lease of {scope}", text)
+        value = kept.fields_of(f"a lease of {scope}", value, _KINDS, ("owner", "until"))
+        if last is None or number > last["number"]:
+            last = {"number": number, "released": False, **value}
+        elif number == last["number"]:
             # A renewal under way may be written after the lease was given back.
             last = {**last, **value, "released": last["released"] or mark == "released"}
     return last

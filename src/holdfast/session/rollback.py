@@ -27,6 +27,7 @@ from holdfast.session.log import Entry, Log, turned
 from holdfast.stores.base import NoteExists
 from holdfast.stores.crashpoints import reach
 from holdfast.verbs import notes, plan
+from holdfast.verbs.kept import LIST, TEXT, fields_of
 from holdfast.verbs.plan import Plan
 from holdfast.verbs.read import ancestors, get_info, restore
 
@@ -59,7 +60,13 @@ def opened(core: Core) -> Plan[None]:
     """Open a run, and finish a rollback that was cut off."""
     yield from core.open()
     if core.pending_rollback is not None:
-        yield from _carry_out(core, core.pending_rollback)
+        yield from _carry_out(core, _intent(core.pending_rollback))
+
+
+def _intent(value: Any) -> dict[str, Any]:
+    """What was noted of a rollback, before it was begun."""
+    known = {"target": TEXT, "scope": LIST, "name": TEXT}
+    return fields_of("the note of a rollback", value, known, tuple(known))
 
 
 def rollback(
@@ -124,11 +131,14 @@ def undo(core: Core, accept_irreversible: bool) -> Plan[RolledBack]:
     left = next((info for info in chain if ROLLED_BACK_FROM in info.metadata), None)
     if left is None:
         raise RunError("there is no rollback to undo in this run")
-    target = yield from get_info(left.metadata[ROLLED_BACK_FROM])
+    target = yield from get_info(checked_name(ROLLED_BACK_FROM, left.metadata[ROLLED_BACK_FROM]))
     noted = yield from notes.read(
         core.engine, [target.checkpoint_id], on_unknown=core.options.on_unknown
     )
-    (scope,) = [value["scope"] for note, value in noted if note.key == ROLLBACK]
+    intents = [_intent(value) for note, value in noted if note.key == ROLLBACK]
+    if not intents:
+        raise RunError(f"nothing is noted of a rollback from {target.checkpoint_id!r}")
+    scope = intents[0]["scope"]
     return (yield from _begin(core, target, scope, "rollback undone", accept_irreversible))
 
 

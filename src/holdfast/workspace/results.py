@@ -53,6 +53,9 @@ class Snapshot:
             raise CheckpointIntegrityError(None, "its workspace is of another shape") from None
         if type(root) is not Link or type(tree_id) is not str:
             raise CheckpointIntegrityError(None, "its workspace leads to no tree")
+        shape = (type(files), type(size), type(workspace), type(message))
+        if shape not in ((int, int, str, str), (int, int, str, type(None))):
+            raise CheckpointIntegrityError(None, "its workspace is of another shape")
         return cls(
             tree_id=tree_id,
             files=files,
