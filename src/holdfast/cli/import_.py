@@ -8,12 +8,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from holdfast.cli.bundles import read_from
 from holdfast.cli.exits import OK, CommandError, NotFound, UsageError
 from holdfast.cli.opening import open_client, place_of
+from holdfast.cli.output import hide
 from holdfast.cli.parsing import Parser
 from holdfast.cli.terminal import Terminal
 from holdfast.cli.words import many
 from holdfast.errors import HoldfastError, InvalidArgumentError
+from holdfast.stores.secrets import secrets_in
 
 if TYPE_CHECKING:
     from holdfast.adapters.langgraph import Moved
@@ -28,6 +31,7 @@ def import_(parser: Parser) -> None:
         "saver with\ntheir ids and writes. The source is only read. What is there already is "
         "skipped, so it can be run\nagain. A store that is not there yet is made.",
         "holdfast import backup.holdfast",
+        "holdfast export - --store old.db | holdfast import -",
         "holdfast import langgraph-sqlite checkpoints.sqlite",
         "holdfast import langgraph-postgres postgresql://user:password@host/database --json",
     )
@@ -35,7 +39,7 @@ def import_(parser: Parser) -> None:
         "source",
         nargs="+",
         metavar="FILE | KIND SOURCE",
-        help=f"a bundle, or {' or '.join(LANGGRAPH)}",
+        help=f"a bundle (- for standard input), or {' or '.join(LANGGRAPH)}",
     )
     parser.add_argument(
         "--agent",
@@ -56,7 +60,12 @@ def run(options: Namespace, terminal: Terminal) -> int:
     raise UsageError(f"import takes a bundle, or one of {', '.join(LANGGRAPH)} and its file or URL")
 
 
-def _bundle(file: Path, options: Namespace, terminal: Terminal) -> int:
+def _bundle(given: Path, options: Namespace, terminal: Terminal) -> int:
+    with read_from(given) as file:
+        return _read(file, options, terminal)
+
+
+def _read(file: Path, options: Namespace, terminal: Terminal) -> int:
     if not file.exists():
         raise NotFound(f"there is no file {file}")
     store = place_of(options, create=True).path
@@ -104,6 +113,7 @@ def _move(kind: str, source: str, options: Namespace, terminal: Terminal) -> tup
     from holdfast.adapters.langgraph import move_in
     from holdfast.adapters.langgraph.sources import is_dsn, open_source
 
+    hide(secrets_in(source))
     if is_dsn(source) != (kind == "langgraph-postgres"):
         expected = {
             "langgraph-sqlite": "the path of an SQLite file",

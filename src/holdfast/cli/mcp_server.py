@@ -24,7 +24,7 @@ from holdfast.cli.terminal import Terminal
 from holdfast.cli.trees import compare_trees, save_with_files, snapshot_of
 from holdfast.core.brief import brief
 from holdfast.core.text import to_json
-from holdfast.errors import HoldfastError
+from holdfast.errors import HoldfastError, MissingPackageError
 
 if TYPE_CHECKING:
     from holdfast.client import SyncClient
@@ -66,10 +66,8 @@ def run(options: Namespace, terminal: Terminal) -> int:
     """Serve until the client goes."""
     try:
         from mcp.server import MCPServer
-    except ImportError as error:
-        raise CommandError(
-            "holdfast mcp needs the official SDK: pip install 'holdfast[mcp]'"
-        ) from error
+    except ImportError:
+        raise MissingPackageError("holdfast mcp", "mcp", "mcp") from None
     from holdfast.workspace import Workspace
 
     folder = options.workspace.resolve()

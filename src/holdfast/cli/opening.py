@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Self
 from urllib.parse import quote, unquote, urlsplit
 
 from holdfast.cli.exits import NotFound, UsageError
+from holdfast.cli.output import hide
+from holdfast.stores.secrets import masked, secrets_in
 
 if TYPE_CHECKING:
     from holdfast.client import SyncClient
@@ -33,10 +35,13 @@ class Place:
     """The directory that holds ``.holdfast/``, if it was found so."""
 
     def __post_init__(self) -> None:
+        hide(secrets_in(self.url))
         try:
             urlsplit(self.url)
-        except ValueError as error:
-            raise UsageError(f"the URL of the store ({self.source}) is none: {error}") from None
+        except ValueError:  # whose words may show a password
+            raise UsageError(
+                f"the URL of the store ({self.source}) is none: {self.shown}"
+            ) from None
 
     @property
     def path(self) -> Path | None:
@@ -48,11 +53,8 @@ class Place:
 
     @property
     def shown(self) -> str:
-        """Its URL without a password."""
-        parts = urlsplit(self.url)
-        if parts.password is None:
-            return self.url
-        return self.url.replace(f":{parts.password}@", ":***@", 1)
+        """Its URL without what is secret in it."""
+        return masked(self.url)
 
 
 def place_of(options: Namespace, create: bool = False) -> Place:
@@ -163,5 +165,5 @@ def _check_is_there(place: Place) -> None:
     if path is not None and place.folder is None and not path.exists():
         raise NotFound(
             f"there is no store at {path} ({place.source}). "
-            f"Make one with `holdfast init --store {place.url}`"
+            f"Make one with `holdfast init --store {place.shown}`"
         )

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from holdfast.cli.words import escaped, is_harmless
+from holdfast.stores.secrets import HIDDEN
 
 STYLES = {
     "id": "35",
@@ -30,6 +32,23 @@ _CODES = {_BEGINS[style]: f"\x1b[{code}m" for style, code in STYLES.items()} | {
 _LITERAL = re.compile(r"[^ -~]")
 
 
+_hidden: set[str] = set()
+_SHORTEST = 3
+
+
+def hide(secrets: Iterable[str]) -> None:
+    """Show these nowhere, whoever has put them into a message: drivers have their own words."""
+    for secret in secrets:
+        if len(secret) >= _SHORTEST:
+            _hidden.update((secret, json.dumps(secret)[1:-1]))
+
+
+def _without_secrets(text: str) -> str:
+    for secret in sorted(_hidden, key=len, reverse=True):
+        text = text.replace(secret, HIDDEN)
+    return text
+
+
 def painted(text: str, style: str) -> str:
     """Text that is to be in a colour."""
     return f"{_BEGINS[style]}{text}{_ENDS}"
@@ -37,6 +56,7 @@ def painted(text: str, style: str) -> str:
 
 def printable(text: str, colored: bool = False) -> str:
     """Text of one or several lines as it may be written."""
+    text = _without_secrets(text) if _hidden else text
     if text.isprintable():
         return text
     return "".join(c if is_harmless(c) or c in "\n\t" else _shown(c, colored) for c in text)
@@ -51,6 +71,7 @@ def _shown(character: str, colored: bool) -> str:
 def json_text(data: Any, indent: int | None = None, unicode: bool = False) -> str:
     """JSON in which all that is not harmless is escaped, as JSON has it."""
     text = json.dumps(data, indent=indent, ensure_ascii=not unicode, allow_nan=False)
+    text = _without_secrets(text) if _hidden else text
     return _LITERAL.sub(_in_json, text)
 
 

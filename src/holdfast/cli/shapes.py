@@ -258,7 +258,14 @@ SHAPES: dict[str, Schema] = {
         ok=TRUTH, checkpoints=WHOLE, damaged=_list(_record(checkpoint_id=TEXT, reason=TEXT))
     ),
     "prune": _record(dry_run=TRUTH, kept=WHOLE, removed=_list(CHECKPOINT)),
-    "gc": _record(dry_run=TRUTH, chunks=WHOLE, bytes=WHOLE),
+    "gc": _record(
+        dry_run=TRUTH,
+        chunks=WHOLE,
+        bytes=WHOLE,
+        waiting_chunks=WHOLE,
+        waiting_bytes=WHOLE,
+        grace_seconds=NUMBER,
+    ),
     "export": _record(path=TEXT, checkpoints=WHOLE, chunks=WHOLE, notes=WHOLE, bytes=WHOLE),
     "import": _one_of(
         _record(checkpoints=WHOLE, skipped=WHOLE, notes=WHOLE),

@@ -27,9 +27,9 @@ class Snapshot:
     created_at: datetime | None = None
     new_bytes: int = 0
     """What it added to the store, compressed."""
-    skipped: tuple[Skipped, ...] = ()
+    skipped: tuple[Skipped, ...] = field(default=(), repr=False)
     """What was not captured: sockets, fifos, devices, unreadable files."""
-    unsettled: tuple[str, ...] = ()
+    unsettled: tuple[str, ...] = field(default=(), repr=False)
     """Files that kept changing while they were read; what was read last is kept."""
 
     def as_value(self) -> dict[str, Any]:
@@ -84,6 +84,17 @@ class Restored:
     bytes: int = 0
     """How many bytes were written."""
     dry_run: bool = False
+
+    def __str__(self) -> str:
+        would = "would be " if self.dry_run else ""
+        counts = {"written": self.written, "removed": self.removed, "touched": self.touched}
+        said = ", ".join(f"{len(paths):,} {would}{what}" for what, paths in counts.items() if paths)
+        names = ", ".join([*self.written, *self.removed][:3])
+        back = f"; {self.undo_tree} leads back" if self.undo_tree else ""
+        return (f"{said} ({names}, …)" if names else said or "nothing to do") + back
+
+    def __repr__(self) -> str:
+        return f"<Restored {self.tree_id}: {self}>"
 
     @property
     def changed(self) -> bool:
