@@ -38,8 +38,9 @@ def ask(place: Place) -> Iterator[Found]:
 
 
 def _postgres(url: str) -> Iterator[Found]:
-    from holdfast.stores.postgres_connection import Place as Server
-    from holdfast.stores.postgres_connection import psycopg
+    import psycopg
+
+    from holdfast.stores.postgres_connection import Place as Server  # says what is missing
     from holdfast.stores.postgres_schema import DEFAULT_SCHEMA, checked_schema
 
     options = dict(parse_qsl(urlsplit(url).query, keep_blank_values=True))

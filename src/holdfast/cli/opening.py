@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from holdfast.client import SyncClient
     from holdfast.core.codec import OnUnknown
     from holdfast.model import Checkpoint, CheckpointInfo
+    from holdfast.session.approval import Question
     from holdfast.stores.base import Store
 
 FOLDER = ".holdfast"
@@ -132,6 +133,10 @@ class Looking:
     ) -> Checkpoint:
         """The checkpoint of that id."""
         return self._client.restore(checkpoint_id, verify, on_unknown)
+
+    def pending(self, agent_id: str | None = None) -> list[Question]:
+        """Calls that wait for approval."""
+        return self._client.pending(agent_id)
 
     def __enter__(self) -> Self:
         return self

@@ -161,7 +161,23 @@ SHAPES: dict[str, Schema] = {
         )
     ),
     "log": _record(
-        checkpoints=_list(_record(**_CHECKPOINT_FIELDS, markers=_list(MARKER), progress=PROGRESS))
+        session=_maybe(
+            _record(
+                agent_id=TEXT,
+                session_id=TEXT,
+                checkpoints=WHOLE,
+                standing=_maybe({"enum": ["running", "waiting", "failed", "ended", "cut off"]}),
+            )
+        ),
+        checkpoints=_list(
+            _record(
+                **_CHECKPOINT_FIELDS,
+                markers=_list(MARKER),
+                progress=PROGRESS,
+                files=_maybe(_record(files=WHOLE, added=_maybe(WHOLE), removed=_maybe(WHOLE))),
+                forked_from=_maybe(TEXT),
+            )
+        ),
     ),
     "show": _one_of(
         _record(

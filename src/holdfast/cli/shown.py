@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -54,11 +54,8 @@ def plans_of(client: SyncClient | Looking, infos: Sequence[CheckpointInfo]) -> d
     """How far the plans of some checkpoints have come, without reading their states."""
     found: dict[str, Progress] = {}
     if client.store.shares_chunks:
-        roots = {info.checkpoint_id: bytes.fromhex(info.content_id) for info in infos}
-        chunks = client.store.fetch(set(roots.values()))
-        for checkpoint_id, root in roots.items():
-            payload = shallow(checked(root, chunks[root])) if root in chunks else {}
-            tasks = payload.get("tasks") if isinstance(payload, dict) else None
+        for checkpoint_id, payload in payloads_of(client, infos):
+            tasks = payload.get("tasks")
             if tasks is not None and not isinstance(tasks, list):  # kept in chunks of its own
                 tasks = client.restore(checkpoint_id, on_unknown="raw").tasks
             progress = progress_of(tasks)
@@ -70,6 +67,17 @@ def plans_of(client: SyncClient | Looking, infos: Sequence[CheckpointInfo]) -> d
         if progress is not None:
             found[info.checkpoint_id] = progress
     return found
+
+
+def payloads_of(
+    client: SyncClient | Looking, infos: Sequence[CheckpointInfo]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The parts of some checkpoints, one level deep: what is kept in other chunks is not read."""
+    roots = {info.checkpoint_id: bytes.fromhex(info.content_id) for info in infos}
+    chunks = client.store.fetch(set(roots.values()))
+    for checkpoint_id, root in roots.items():
+        payload = shallow(checked(root, chunks[root])) if root in chunks else {}
+        yield checkpoint_id, payload if isinstance(payload, dict) else {}
 
 
 def live_ids(infos: Iterable[CheckpointInfo], heads: Iterable[SessionInfo]) -> set[str]:

@@ -38,6 +38,11 @@ class Terminal:
             return get_terminal_size((WIDTH_OF_A_PIPE, 24)).columns
         return 10**6
 
+    @property
+    def height(self) -> int:
+        """How many lines there is room for; on a pipe as many as there are."""
+        return get_terminal_size().lines if self.is_terminal else 10**6
+
     def paint(self, text: str, style: str) -> str:
         """Text in a colour, where there are colours."""
         return painted(text, style) if self.colored and text else text

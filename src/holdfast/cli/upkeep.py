@@ -199,8 +199,8 @@ def _gc(options: Namespace, terminal: Terminal) -> int:
     terminal.line(f"{many(found.chunks, 'chunk')} {said}, {size(found.bytes)}")
     if left.chunks > 0:
         terminal.line(
-            f"{many(left.chunks, 'chunk')} more, {size(left.bytes)}, {'is' if left.chunks == 1 else 'are'} "
-            f"not needed but younger than {options.grace}: run it again then,"
+            f"{many(left.chunks, 'chunk')} more ({size(left.bytes)}) no checkpoint needs, but "
+            f"younger than {options.grace}: run it again then,"
         )
         terminal.line("or, while no program saves to this store, holdfast gc --grace 0")
     return OK
