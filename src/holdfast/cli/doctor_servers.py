@@ -38,9 +38,7 @@ def ask(place: Place) -> Iterator[Found]:
 
 
 def _postgres(url: str) -> Iterator[Found]:
-    import psycopg
-
-    from holdfast.stores.postgres_connection import Place as Server  # says what is missing
+    from holdfast.stores.postgres_connection import Place as Server
     from holdfast.stores.postgres_schema import DEFAULT_SCHEMA, checked_schema
 
     options = dict(parse_qsl(urlsplit(url).query, keep_blank_values=True))
@@ -48,6 +46,8 @@ def _postgres(url: str) -> Iterator[Found]:
     rest = {k: v for k, v in options.items() if k not in _OWN and not k.startswith("blobs")}
     dsn = urlunsplit(urlsplit(url)._replace(query=urlencode(rest)))
     server = Server(dsn, schema, _PATIENCE)
+    import psycopg  # here, as the module before says how to get it
+
     try:
         with psycopg.connect(**server.options) as db:
             problem = _missing_grants(db, schema)

@@ -108,10 +108,11 @@ def _threads(kind: str, source: str, options: Namespace, terminal: Terminal) -> 
 
 
 def _move(kind: str, source: str, options: Namespace, terminal: Terminal) -> tuple[Moved, str]:
-    from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
-
     from holdfast.adapters.langgraph import move_in
     from holdfast.adapters.langgraph.sources import is_dsn, open_source
+
+    # Behind the others, which say how to get it where it is missing.
+    from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer  # isort: skip
 
     hide(secrets_in(source))
     if is_dsn(source) != (kind == "langgraph-postgres"):

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 _LONGEST_NAME = 100
 _LEAST = 12
-_ROOM_FOR_MARKS = 14
 _NARROW = 60
 """Below so many columns there is no room for plans and lines."""
 _MARKS = {"head": "head", "failed": "bad", "rolled back": "dim", "handed off": "warn"}
@@ -118,6 +117,7 @@ class View:
         self._changes = changes_of(client, self.shown)
         self._origins = _origins(client, self.shown)
         self._short = Short(client, [*self.shown, *self._origins.values()])
+        self._names: dict[int, int] = {}
         self._counts: tuple[dict[str, str], int] | None = None
         self._several = len({(i.agent_id, i.session_id) for i in self.shown}) > 1
 
@@ -206,11 +206,11 @@ class View:
         taken = width(drawing) + len(short) + 4
         taken += sum(width(each) + 2 for each in (session, *behind) if each)
         room = min(max(columns - taken, 8), _LONGEST_NAME)
-        said = self._said(info, terminal)
+        said = self._said(info)
         name = self._name(info)
         is_beside = bool(said) and width(name) + 1 + width(said) <= room
         name = cut(name, room, _mark(terminal))
-        gap = min(self._longest_name, room) - width(name) - (width(said) + 1 if is_beside else 0)
+        gap = self._widest(room) - width(name) - (width(said) + 1 if is_beside else 0)
         style = "bad" if "failed" in marks else "dim" if "rolled back" in marks else "name"
         told = _MARKS[marks[0]] if marks else "dim"
         cell = terminal.paint(name, style)
@@ -228,17 +228,30 @@ class View:
         if is_beside or not said:
             return [line]
         indent = pad(below, width(drawing)) + " " * (len(short) + 4)
-        said = cut(said, max(columns - width(indent), 8), _mark(terminal))
-        return [line, f"{terminal.paint(indent, 'dim')}{terminal.paint(said, told)}"]
+        left = max(columns - width(indent), 8)
+        alone = [f"({each})" for each in self._words(info)]
+        below_it = [cut(each, left, _mark(terminal)) for each in alone]
+        return [
+            line,
+            *(
+                f"{terminal.paint(indent, 'dim')}{terminal.paint(each, told)}"
+                for each in ([said] if width(said) <= left else below_it)
+            ),
+        ]
 
     @cached_property
     def _longest_plan(self) -> int:
         return max(len(str(each)) for each in self._progress.values())
 
-    @cached_property
-    def _longest_name(self) -> int:
-        """With what is said of it behind it, where that is not too long for most."""
-        return max((width(self._name(each)) for each in self.shown), default=0) + _ROOM_FOR_MARKS
+    def _widest(self, room: int) -> int:
+        """How wide the column of names is: with what is said of them, where that fits."""
+        if room not in self._names:
+            alone = [width(self._name(each)) for each in self.shown]
+            said = [width(self._said(each)) for each in self.shown]
+            whole = [a + 1 + b if b else a for a, b in zip(alone, said, strict=True)]
+            fits = [w if w <= room else a for w, a in zip(whole, alone, strict=True)]
+            self._names[room] = min(max(fits, default=0), room)
+        return self._names[room]
 
     @cached_property
     def _longest_session(self) -> int:
@@ -270,18 +283,24 @@ class View:
         painted = terminal.paint(symbol, _SYMBOLS[self.kind(info)])
         return terminal.paint(before, "dim") + painted + terminal.paint(after, "dim")
 
-    def _said(self, info: CheckpointInfo, terminal: Terminal) -> str:
-        """What is said of it beside its name; the symbol says already which is the head."""
+    def _said(self, info: CheckpointInfo) -> str:
+        """What is said of it beside its name."""
+        words = self._words(info)
+        return f"({', '.join(words)})" if words else ""
+
+    def _words(self, info: CheckpointInfo) -> list[str]:
+        """The same in its parts; the symbol says already which is the head."""
         words = [
             f"handed off to {clean(info.handoff_target or '')}" if each == "handed off" else each
             for each in self.markers(info)
-            if each != "head" or self.kind(info) != "@"
+            if (each != "head" or self.kind(info) != "@")
+            and not (each == "failed" and step_of(info).endswith("failed"))
         ]
         origin = self._origins.get(info.checkpoint_id)
         if origin is not None:
             place = f"{clean(origin.session_id)}@{self._short(origin.checkpoint_id)}"
             words.append(f"forked from {place}")
-        return f"({', '.join(words)})" if words else ""
+        return words
 
 
 def _origins(client: Looking, shown: list[CheckpointInfo]) -> dict[str, CheckpointInfo]:

@@ -47,7 +47,7 @@ class Parser(argparse.ArgumentParser):
         if unknown:
             known = [each for action in self._actions for each in action.option_strings]
             raise UsageError(
-                f"{self.prog} takes no {unknown[0]}{guess(unknown[0], known)}; "
+                f"{self.prog} takes no {unknown[0][:_LONGEST]}{guess(unknown[0], known)}; "
                 f"see {self.prog} --help"
             )
         return options
