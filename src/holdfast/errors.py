@@ -9,6 +9,7 @@ HoldfastError
 │   └── UnknownTypeError           a stored class is not available to this process
 ├── SchemaMigrationError           no migration leads from the stored version to this one
 ├── InvalidArgumentError           an argument is of the wrong type or out of range
+├── MissingPackageError            a package that is needed for this is not installed
 ├── HandoffError                   an offer cannot be accepted, settled or renewed (any more)
 ├── ContractError                  a state does not fit the contract of a handoff
 ├── RunError                       a run cannot go on as asked
@@ -110,6 +111,16 @@ class SchemaMigrationError(HoldfastError):
 
 class InvalidArgumentError(HoldfastError, ValueError):
     """An argument is of the wrong type or out of range."""
+
+
+class MissingPackageError(HoldfastError, ImportError):
+    """A package that is needed for this is not installed; ``extra`` is what to install it with."""
+
+    def __init__(self, what: str, package: str, extra: str | None = None) -> None:
+        self.package = package
+        self.extra = extra
+        wanted = f"'holdfast[{extra}]'" if extra else package
+        super().__init__(f"{what} needs the package {package}: pip install {wanted}", name=package)
 
 
 class HandoffError(HoldfastError):

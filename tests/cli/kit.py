@@ -135,7 +135,10 @@ def normal(text: str, directory: Path | None = None) -> str:
     text = re.sub(r"(?m)^([○@×◌│├─┴╯ *|+'ox-]+)  [0-9a-f]{4,12}(?=  )", r"\1  <end>", text)
     text = re.sub(r"\b[0-9a-f]{8}\b", "<end>", text)
     text = re.sub(r"(?m)^[0-9a-f]{4,12}(?=  )", "<end>", text)
-    text = re.sub(r"\d+[smhd] ago *", "<age> ", text)
+    text = re.sub(
+        r"( {2,})?\d+[smhd] ago *", lambda found: f"{'  ' if found[1] else ''}<age> ", text
+    )
+    text = re.sub(r"@[0-9a-f]{4,12}\)", "@<end>)", text)
     text = re.sub(r" +\d+(\.\d)? k?B\b", " <size>", text)
     text = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "<time>", text)
     text = re.sub(r"(?m) +$", "", text)

@@ -28,14 +28,17 @@ def test_without_a_session_the_newest_is_shown(project: Holdfast) -> None:
     with SyncClient.sqlite(project.directory / ".holdfast" / "holdfast.db") as client:
         client.save("coder", execution_state={}, session_id="bolder", step_name="newer")
 
-    assert "newer" in project.ok("log").splitlines()[0]
+    header, first = project.ok("log").splitlines()[:2]
+
+    assert header.startswith("coder/bolder  3 checkpoints  .holdfast/holdfast.db")
+    assert "newer" in first
 
 
 def test_a_limit_tells_how_many_are_left_out(project: Holdfast) -> None:
     lines = project.ok("log", "fix-42", "-n", "3").splitlines()
 
-    assert len(lines) == 4
-    assert lines[3] == "… and 10 older (-n says how many are shown)"
+    assert len(lines) == 5
+    assert lines[4] == "… and 10 older (-n says how many are shown)"
 
 
 def test_all_sessions_are_shown_if_that_is_asked(project: Holdfast) -> None:
@@ -55,7 +58,7 @@ def test_marks_and_progress_are_in_the_json(project: Holdfast) -> None:
 
 
 def test_the_ends_of_ids_that_are_shown_name_exactly_one_checkpoint(project: Holdfast) -> None:
-    lines = project.ok("log", "--all").splitlines()
+    _, *lines = project.ok("log", "--all").splitlines()
     ids = [each["checkpoint_id"] for each in project.json("log", "--all")["checkpoints"]]
 
     ends = [line.split()[1] for line in lines]
@@ -67,7 +70,7 @@ def test_an_empty_store_says_so(holdfast: Holdfast) -> None:
     holdfast.ok("init")
 
     assert holdfast.ok("log") == "no checkpoints yet\n"
-    assert holdfast.json("log") == {"checkpoints": []}
+    assert holdfast.json("log") == {"session": None, "checkpoints": []}
 
 
 def test_names_cannot_steer_the_terminal(holdfast: Holdfast) -> None:

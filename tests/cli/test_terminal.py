@@ -11,7 +11,9 @@ from threading import Event
 
 import pytest
 
+from holdfast import SyncClient
 from holdfast.cli import progress
+from holdfast.cli.words import width
 from tests.cli.kit import Holdfast, environment
 
 
@@ -30,9 +32,58 @@ def test_no_color_and_the_option_turn_colours_off_and_on(project: Holdfast) -> N
 def test_lines_fit_the_terminal_and_are_whole_on_a_pipe(project: Holdfast) -> None:
     narrow = project.on_terminal("log", "fix-42", "-n", "9", columns=60, NO_COLOR="1").out
 
-    assert "rolled back …" in narrow
+    assert "rolled back to read: completed" in narrow
+    assert "(handed off to reviewer)" in narrow
     assert max(map(len, narrow.splitlines())) <= 60
     assert "rolled back to read: completed" in project.ok("log", "fix-42")
+
+
+ODD = "日本語の名前がとても長いチェックポイント😀と続き"
+
+
+@pytest.mark.parametrize("columns", [40, 80, 200])
+@pytest.mark.parametrize("how", [[], ["--graph"], ["--all"]])
+def test_no_line_is_wrapped_and_no_mark_is_clipped(
+    project: Holdfast, columns: int, how: list[str]
+) -> None:
+    with SyncClient.sqlite(project.directory / ".holdfast" / "holdfast.db") as client:
+        (root, *_) = [i for i in client.timeline("coder", "fix-42") if i.step_name == "end"]
+        client.fork(root.checkpoint_id, session_id=f"bolder-{ODD}")
+        client.save(
+            "coder", execution_state={}, session_id=f"bolder-{ODD}", step_name=f"{ODD} {ODD}"
+        )
+
+    shown = project.on_terminal("log", *how, columns=columns, lines=80, NO_COLOR="1").out
+
+    assert max(map(width, shown.splitlines())) <= columns
+    assert "forked from fix-42@" in shown
+    assert shown.count("(") == shown.count(")")
+    assert shown.startswith(("coder/bolder-日", "4 sessions", "3 sessions"))
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_watch_fits_the_terminal(project: Holdfast, columns: int) -> None:
+    with SyncClient.sqlite(project.directory / ".holdfast" / "holdfast.db") as client:
+        for number in range(40):
+            client.save(
+                "coder", execution_state={}, session_id=f"s-{ODD}", step_name=f"{number}{ODD}"
+            )
+
+    shown = project.on_terminal(
+        "watch", "--timeout", "0", "-n", "50", columns=columns, lines=24, NO_COLOR="1"
+    ).out.splitlines()
+
+    assert len(shown) == 23
+    assert max(map(width, shown)) <= columns
+    assert "\x1b" not in "".join(shown)
+
+
+def test_the_graph_and_the_head_are_in_colours(project: Holdfast) -> None:
+    shown = project.on_terminal("log", "--graph", "fix-42", columns=80).out
+
+    assert "\x1b[1;36m@\x1b[0m" in shown
+    assert "\x1b[31m×\x1b[0m" in shown
+    assert "\x1b[2m│ \x1b[0m" in shown
 
 
 def test_long_output_is_paged_on_a_terminal(project: Holdfast) -> None:

@@ -138,5 +138,5 @@ def test_a_postgres_database_needs_psycopg_and_says_so(
 ) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
 
-    with pytest.raises(ImportError, match=r"needs psycopg: pip install 'psycopg\[binary\]'"):
+    with pytest.raises(ImportError, match=r"psycopg: pip install 'holdfast\[postgres\]'"):
         move_in("postgresql://127.0.0.1/agents", client)

@@ -429,5 +429,6 @@ def test_without_psycopg_the_error_says_what_to_install() -> None:
     done = subprocess.run([sys.executable, "-c", WITHOUT_PSYCOPG], capture_output=True, text=True)
 
     assert done.stderr.splitlines()[-1] == (
-        "ImportError: the PostgreSQL store needs psycopg: pip install 'holdfast[postgres]'"
+        "holdfast.errors.MissingPackageError: the PostgreSQL store needs the package psycopg: "
+        "pip install 'holdfast[postgres]'"
     )

@@ -41,6 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(words: list[str]) -> int:
+    from holdfast.cli.exits import FAILED, Fault
     from holdfast.cli.parsing import command_of, overview, parser_of, split
     from holdfast.cli.terminal import Terminal, report
     from holdfast.errors import HoldfastError
@@ -62,6 +63,14 @@ def _run(words: list[str]) -> int:
         raise
     except (HoldfastError, OSError) as error:  # a file may not be written, a disk be full
         interrupts.check()  # which may be the cause of it
-        return report(error, as_json)
+        code = report(error, as_json)
+        # To a coding agent 2 says that the tool call is forbidden: no event is told so.
+        is_event = name == "hook" and not {"install", "uninstall"} & set(rest)
+        return FAILED if is_event else code
     except SystemExit as end:  # argparse has printed the help
         return int(end.code or 0)
+    except Exception as error:
+        interrupts.check()
+        if os.environ.get("HOLDFAST_DEBUG"):
+            raise
+        return report(Fault(error), as_json)

@@ -35,5 +35,5 @@ def calls_since(client: SyncClient, info: CheckpointInfo) -> list[Effect]:
         parent = client.restore(info.parent_id, on_unknown="raw")
     except CheckpointNotFoundError:  # pruned
         return calls
-    known = {entry.get("id") for entry in parent.effects}
+    known = {call.id for call in Log(parent.effects).effects}
     return [call for call in calls if call.id not in known and not call.abandoned]

@@ -14,6 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Literal
 
 from holdfast._version import __version__
+from holdfast.cli.doctor_servers import ask
 from holdfast.cli.exits import FAILED, OK, code_of
 from holdfast.cli.opening import Place, open_place, place_of
 from holdfast.cli.parsing import Parser
@@ -60,6 +61,7 @@ def run(options: Namespace, terminal: Terminal) -> int:
         place = place_of(options)
         checks.append(Check("store", "ok", f"{place.shown} (from {place.source})"))
         checks += _permissions(place)
+        checks += [Check(*found) for found in ask(place)]
         with open_place(place) as client:
             checks += _store(client)
     except HoldfastError as error:

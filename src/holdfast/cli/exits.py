@@ -61,6 +61,19 @@ class Refused(CommandError):
     code = REFUSED
 
 
+class Fault(CommandError):
+    """What nobody has thought of: a fault of the program, and no traceback at 2 a.m."""
+
+    def __init__(self, error: Exception) -> None:
+        said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        super().__init__(
+            f"{said[:_LONGEST]}. This is a fault of holdfast: please report it, with what the "
+            "same command says with HOLDFAST_DEBUG=1 in the environment"
+        )
+
+
+_LONGEST = 500
+
 _CODES: tuple[tuple[type[BaseException], int], ...] = (
     (errors.CheckpointNotFoundError, NOT_FOUND),
     (errors.AmbiguousIdError, AMBIGUOUS),

@@ -12,6 +12,7 @@ from holdfast.cli.parsing import Parser, add_checkpoint, add_session
 from holdfast.cli.shown import step_of
 from holdfast.cli.terminal import Terminal
 from holdfast.cli.words import age, clean, span
+from holdfast.core.text import to_json
 
 if TYPE_CHECKING:
     from holdfast.verbs.handoff import Offer
@@ -80,6 +81,7 @@ def _stands(offer: Offer) -> str:
 def _json(offer: Offer) -> dict[str, Any]:
     times = ("offered_at", "expires_at", "claimed_until")
     data = {name: getattr(offer, name) for name in offer.__dataclass_fields__}
+    data["schema"] = None if offer.schema is None else to_json(offer.schema)
     for name in times:
         data[name] = None if data[name] is None else data[name].isoformat()
     return {**data, "open": offer.is_open()}

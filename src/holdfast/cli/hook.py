@@ -11,16 +11,19 @@ import sys
 from argparse import Namespace
 from pathlib import Path
 
-from holdfast.cli.exits import FAILED, OK, UsageError
+from holdfast.cli.exits import FAILED, OK, Fault, UsageError
 from holdfast.cli.hook_shapes import SHAPES, Told, read
 from holdfast.cli.opening import open_place, place_of
 from holdfast.cli.parsing import Parser
 from holdfast.cli.terminal import Terminal, report
-from holdfast.cli.words import clean
+from holdfast.cli.words import clean, size
+from holdfast.core.brief import brief
 from holdfast.errors import HoldfastError
 
 _ACTIONS = ("record", "install", "uninstall")
 _INSTALLABLE = ("claude-code",)
+_LARGEST = 64 * 10**6
+"""Bytes of an event: a tool's output may be long, but not endless."""
 
 
 def hook(parser: Parser) -> None:
@@ -86,18 +89,25 @@ def run(options: Namespace, terminal: Terminal) -> int:
         return change(options, terminal)
     try:
         return _record(options, terminal)
-    except HoldfastError as error:
+    except (HoldfastError, OSError) as error:
         report(error, terminal.json)
-        return FAILED
+    except Exception as error:
+        if os.environ.get("HOLDFAST_DEBUG"):
+            raise
+        report(Fault(error), terminal.json)
+    return FAILED
 
 
 def _record(options: Namespace, terminal: Terminal) -> int:
     from holdfast.cli.trees import save_with_files
     from holdfast.workspace import Workspace
 
+    text = sys.stdin.buffer.read(_LARGEST + 1)
+    if len(text) > _LARGEST:
+        raise UsageError(f"the hook was told more than {size(_LARGEST)}: that is no event")
     try:
-        data = json.loads(sys.stdin.buffer.read())
-    except ValueError as error:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"a hook is told JSON on its standard input ({error})") from error
     told = read(data, options.shape, options.map)
     folder = _project(options, told)
@@ -134,8 +144,12 @@ def _record(options: Namespace, terminal: Terminal) -> int:
 
 def _project(options: Namespace, told: Told) -> Path:
     folder = options.directory or Path(os.environ.get("CLAUDE_PROJECT_DIR") or told.cwd or ".")
-    if not folder.is_dir():
-        raise UsageError(f"{folder} is no directory")
+    try:
+        is_there = folder.is_dir()
+    except (OSError, ValueError):  # too long, or it holds a NUL
+        is_there = False
+    if not is_there:
+        raise UsageError(f"{brief(str(folder), 200)} is no directory")
     return Path(folder).resolve()
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import re
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,7 +40,10 @@ SHAPES["gemini-cli"] = SHAPES["codex"] = SHAPES["claude-code"]
 SHAPES["generic"] = {name: name for name in FIELDS}
 """Where each agent says what: paths into its JSON, with dots."""
 
+_INDEX = re.compile("[0-9]{1,9}")
 _LONGEST_NAME = 60
+_COUNTED = 256 * 2**20
+"""Of a transcript that is longer only the bytes are told."""
 _NAMING = ("file_path", "path", "notebook_path", "command", "pattern", "url", "query")
 
 
@@ -69,8 +75,9 @@ class Told:
     def _used_on(self) -> str:
         if not isinstance(self.input, Mapping):
             return ""
-        found = next((self.input[key] for key in _NAMING if self.input.get(key)), "")
-        text = str(found).partition("\n")[0]
+        named = (self.input.get(key) for key in _NAMING)
+        found = next((each for each in named if isinstance(each, str) and each), "")
+        text = found.partition("\n")[0]
         if self.cwd and text.startswith(self.cwd + "/"):
             text = text[len(self.cwd) + 1 :]
         return text
@@ -120,7 +127,7 @@ def _at(data: Any, path: str) -> Any:
     for part in path.split("."):
         if isinstance(data, Mapping):
             data = data.get(part)
-        elif isinstance(data, list) and part.isdecimal() and int(part) < len(data):
+        elif isinstance(data, list) and _INDEX.fullmatch(part) and int(part) < len(data):
             data = data[int(part)]
         else:
             return None
@@ -128,13 +135,35 @@ def _at(data: Any, path: str) -> Any:
 
 
 def position(transcript: str) -> dict[str, Any]:
-    """How far a transcript has come: the file, its bytes and its lines."""
-    size = lines = 0
+    """How far a transcript has come: the file, its bytes and its lines.
+
+    The event names the file, so it is looked at with care: never waited for, and only so far. A
+    transcript that is not there yet, lies on another machine or is no file has no position.
+    """
+    said: dict[str, Any] = {"path": transcript, "bytes": None, "lines": None}
     try:
-        with Path(transcript).expanduser().open("rb") as file:
-            while part := file.read(2**20):
-                size += len(part)
-                lines += part.count(b"\n")
-    except OSError:  # it is written later, or lies on another machine
-        return {"path": transcript, "bytes": None, "lines": None}
-    return {"path": transcript, "bytes": size, "lines": lines}
+        # A fifo would be waited for, and a terminal would become ours.
+        how = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+        file = os.open(Path(transcript).expanduser(), how)
+    except (OSError, ValueError, RuntimeError):  # a NUL in the name; the home of nobody
+        return said
+    try:
+        status = os.fstat(file)
+        if stat.S_ISREG(status.st_mode):
+            said["bytes"] = status.st_size
+            if status.st_size <= _COUNTED:
+                said["lines"] = _lines(file, status.st_size)
+    except OSError:  # it cannot be read after all
+        return said
+    finally:
+        os.close(file)
+    return said
+
+
+def _lines(file: int, size: int) -> int:
+    """The lines among the first bytes of a file: it may grow while it is read."""
+    lines = 0
+    while size > 0 and (part := os.read(file, min(size, 2**20))):
+        size -= len(part)
+        lines += part.count(b"\n")
+    return lines

@@ -8,12 +8,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from holdfast.cli.bundles import read_from
 from holdfast.cli.exits import OK, CommandError, NotFound, UsageError
 from holdfast.cli.opening import open_client, place_of
+from holdfast.cli.output import hide
 from holdfast.cli.parsing import Parser
 from holdfast.cli.terminal import Terminal
 from holdfast.cli.words import many
 from holdfast.errors import HoldfastError, InvalidArgumentError
+from holdfast.stores.secrets import secrets_in
 
 if TYPE_CHECKING:
     from holdfast.adapters.langgraph import Moved
@@ -30,6 +33,7 @@ def import_(parser: Parser) -> None:
         "threads only plain values,\nmessages and LangGraph's own types are read; other classes "
         "are named, and allowed by --trust.",
         "holdfast import backup.holdfast",
+        "holdfast export - --store old.db | holdfast import -",
         "holdfast import langgraph-sqlite checkpoints.sqlite",
         "holdfast import langgraph-sqlite checkpoints.sqlite --trust shop.orders:Order",
         "holdfast import langgraph-postgres postgresql://user:password@host/database --json",
@@ -38,7 +42,7 @@ def import_(parser: Parser) -> None:
         "source",
         nargs="+",
         metavar="FILE | KIND SOURCE",
-        help=f"a bundle, or {' or '.join(LANGGRAPH)}",
+        help=f"a bundle (- for standard input), or {' or '.join(LANGGRAPH)}",
     )
     parser.add_argument(
         "--agent",
@@ -68,7 +72,12 @@ def run(options: Namespace, terminal: Terminal) -> int:
     raise UsageError(f"import takes a bundle, or one of {', '.join(LANGGRAPH)} and its file or URL")
 
 
-def _bundle(file: Path, options: Namespace, terminal: Terminal) -> int:
+def _bundle(given: Path, options: Namespace, terminal: Terminal) -> int:
+    with read_from(given) as file:
+        return _read(file, options, terminal)
+
+
+def _read(file: Path, options: Namespace, terminal: Terminal) -> int:
     if not file.exists():
         raise NotFound(f"there is no file {file}")
     store = place_of(options, create=True).path
@@ -114,6 +123,9 @@ def _move(kind: str, source: str, options: Namespace, terminal: Terminal) -> tup
     from holdfast.adapters.langgraph import move_in
     from holdfast.adapters.langgraph.sources import is_dsn, open_source, reader_of
 
+    # Behind the others, which say how to get it where it is missing.
+
+    hide(secrets_in(source))
     if is_dsn(source) != (kind == "langgraph-postgres"):
         expected = {
             "langgraph-sqlite": "the path of an SQLite file",

@@ -14,21 +14,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast._version import __version__
-from holdfast.cli.exits import OK, CommandError, Refused
+from holdfast.cli.exits import OK, CommandError, Fault, Refused, UsageError
 from holdfast.cli.naming import Names
 from holdfast.cli.opening import open_place, place_of
+from holdfast.cli.output import printable
 from holdfast.cli.parsing import Parser
 from holdfast.cli.shown import checkpoint_json
 from holdfast.cli.terminal import Terminal
 from holdfast.cli.trees import compare_trees, save_with_files, snapshot_of
+from holdfast.core.brief import brief
 from holdfast.core.text import to_json
-from holdfast.errors import HoldfastError
+from holdfast.errors import HoldfastError, MissingPackageError
 
 if TYPE_CHECKING:
     from holdfast.client import SyncClient
     from holdfast.model import CheckpointInfo
     from holdfast.workspace import Workspace
 
+_MOST = 1000
+_LONGEST = 2000
+_LONGEST_NAME = 500
 _ABOUT = (
     "Checkpoints of the files in this workspace. Call checkpoint before anything risky and after "
     "anything that works; log lists them, diff compares, rollback puts the files back, fork tries "
@@ -61,10 +66,8 @@ def run(options: Namespace, terminal: Terminal) -> int:
     """Serve until the client goes."""
     try:
         from mcp.server import MCPServer
-    except ImportError as error:
-        raise CommandError(
-            "holdfast mcp needs the official SDK: pip install 'holdfast[mcp]'"
-        ) from error
+    except ImportError:
+        raise MissingPackageError("holdfast mcp", "mcp", "mcp") from None
     from holdfast.workspace import Workspace
 
     folder = options.workspace.resolve()
@@ -94,10 +97,17 @@ def _telling(tool: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any
     def called(*args: Any, **kwargs: Any) -> dict[str, Any]:
         try:
             return tool(*args, **kwargs)
-        except HoldfastError as error:
-            raise ToolError(str(error)) from error
+        except (HoldfastError, OSError) as error:
+            raise ToolError(printable(str(error))[:_LONGEST]) from error
+        except Exception as error:
+            raise ToolError(printable(str(Fault(error)))) from error
 
     return called
+
+
+def _check_name(name: str) -> None:
+    if not 0 < len(name) <= _LONGEST_NAME or "\0" in name:
+        raise UsageError(f"a name has 1 to {_LONGEST_NAME} characters and no NUL: {brief(name)}")
 
 
 class Tools:
@@ -111,6 +121,7 @@ class Tools:
 
     def checkpoint(self, name: str, note: str | None = None) -> dict[str, Any]:
         """Keep all files of the workspace as they are now, under a short name."""
+        _check_name(name)
         checkpoint_id, kept = save_with_files(
             self._client,
             self._workspace,
@@ -129,6 +140,8 @@ class Tools:
 
     def log(self, limit: int = 20) -> dict[str, Any]:
         """The checkpoints of the current session, the newest first."""
+        if not 0 < limit <= _MOST:
+            raise UsageError(f"limit is a number from 1 to {_MOST}, not {brief(limit)}")
         infos = self._client.find(agent_id=self._agent, session_id=self._session, limit=limit)
         names = ("checkpoint_id", "step_name", "created_at", "parent_id")
         shown = [checkpoint_json(info) for info in infos]
@@ -185,8 +198,9 @@ class Tools:
 
         The session before keeps all its checkpoints, the first of them the files as they were.
         """
+        _check_name(name)
         source = self._own(checkpoint)
-        self.checkpoint(f"before fork {name}")
+        self.checkpoint(f"before fork {name}"[:_LONGEST_NAME])
         made = self._client.fork(source.checkpoint_id, session_id=name)
         tree = snapshot_of(self._client, source)
         assert tree is not None

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from holdfast.core.shown import shown
+from holdfast.core.brief import brief
 
 _ROLES = {
     "human": "user",
@@ -25,6 +25,7 @@ _ROLES = {
 }
 _WHERE = ("messages", "history", "conversation", "chat_history", "all_messages", "items", "input")
 _DEEPEST = 3
+_LONGEST = 10_000
 
 
 @dataclass(frozen=True)
@@ -71,12 +72,13 @@ def message_of(value: Any) -> Message | None:
         return None
     if isinstance(value.get("message"), Mapping):  # wrapped, as in transcripts
         return message_of(value["message"])
-    role = value.get("role") or value.get("type") or value.get("kind") or value.get("source")
-    if not isinstance(role, str):
+    role = _word(value, "role", "type", "kind", "source")
+    if role is None:
         return None
-    if value.get("type") == "function_call":
+    kind = _word(value, "type")
+    if kind == "function_call":
         return Message("assistant", "", [_call(value)])
-    if value.get("type") == "function_call_output":
+    if kind == "function_call_output":
         return Message("tool", _text(value.get("output")))
     content = value.get("content", value.get("parts"))
     if content is None and "tool_calls" not in value:
@@ -89,7 +91,7 @@ def _calls(value: Any) -> Iterator[Call]:
     for each in value if isinstance(value, (list, tuple)) else ():
         if not isinstance(each, Mapping):
             continue
-        kind = each.get("type") or each.get("part_kind")
+        kind = _word(each, "type", "part_kind")
         if isinstance(each.get("function"), Mapping):
             yield _call(each["function"])
         elif isinstance(each.get("function_call"), Mapping):
@@ -99,9 +101,9 @@ def _calls(value: Any) -> Iterator[Call]:
 
 
 def _call(value: Mapping[str, Any]) -> Call:
-    name = value.get("name") or value.get("tool_name") or "?"
+    name = _word(value, "name", "tool_name") or "?"
     given: Any = next((value[key] for key in ("arguments", "args", "input") if key in value), {})
-    return Call(str(name), given if isinstance(given, str) else _json(given))
+    return Call(name, given if isinstance(given, str) else _json(given))
 
 
 def _text(content: Any) -> str:
@@ -117,7 +119,7 @@ def _text(content: Any) -> str:
 def _text_of_part(part: Any) -> str:
     if not isinstance(part, Mapping):
         return _text(part)
-    kind = part.get("type") or part.get("part_kind")
+    kind = _word(part, "type", "part_kind")
     if isinstance(part.get("text"), str):
         return str(part["text"])
     if kind in ("tool_call", "tool_use", "tool-call") or "function_call" in part:
@@ -129,8 +131,13 @@ def _text_of_part(part: Any) -> str:
     return f"[{kind or 'part'}]"
 
 
+def _word(value: Mapping[str, Any], *names: str) -> str | None:
+    """The first of these fields that is a text."""
+    return next((each for name in names if isinstance(each := value.get(name), str) and each), None)
+
+
 def _json(value: Any) -> str:
     try:
-        return json.dumps(value, ensure_ascii=False, default=shown)
-    except ValueError:  # an integer of more digits than Python writes
-        return shown(value)
+        return json.dumps(value, ensure_ascii=False, default=brief)
+    except (TypeError, ValueError, RecursionError):  # keys that JSON has no word for, large numbers
+        return brief(value, _LONGEST)

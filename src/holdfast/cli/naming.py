@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.cli.exits import Ambiguous, NotFound
 from holdfast.cli.parsing import close_to
+from holdfast.core.brief import brief
 from holdfast.stores.base import Query
 
 if TYPE_CHECKING:
@@ -27,7 +28,10 @@ _COUNTED = 20_000
 """How many ids are compared for short names; in larger stores longer ones are shown."""
 _LONG = 12
 _PART_OF_ID = re.compile(rf"[0-9a-f-]{{{SHORTEST},36}}")
-_RELATIVE = re.compile(r"(?P<base>.*@|.+?)(?P<back>-+|(~[0-9]*)+)")
+_LONGEST = 1100
+"""Names of agents and sessions have at most 1024 characters."""
+_FARTHEST = 9
+"""How many digits a number of steps may have."""
 _SHOWN = 5
 
 
@@ -57,25 +61,27 @@ class Names:
         ):
             if len(found) > 1:
                 listed = ", ".join(name_of(each) for each in found[:_SHOWN])
-                raise Ambiguous(f"{given!r} fits several sessions: {listed}. Name one of them")
+                raise Ambiguous(f"{brief(given)} fits several sessions: {listed}. Name one of them")
             if found:
                 return found[0]
         known = [each.session_id for each in self.sessions]
-        raise NotFound(f"there is no session {given!r}", close_to(given, known))
+        raise NotFound(f"there is no session {brief(given)}", close_to(given, known))
 
     def checkpoint(self, given: str | None, session: str | None = None) -> CheckpointInfo:
         """The checkpoint that is meant; the head if none is named."""
         given = "@" if given is None else given
         found = self._plain(given, session)
-        if found is None and (match := _RELATIVE.fullmatch(given)):
-            base = self._plain(match["base"], session)
+        if found is None and (parts := relative(given)):
+            base = self._plain(parts[0], session)
             if base is not None:
-                return self._before(base, match["back"], given)
+                return self._before(base, parts[1], given)
         if found is not None:
             return found
-        raise NotFound(f"there is no checkpoint {given!r}", self._close_to(given))
+        raise NotFound(f"there is no checkpoint {brief(given)}", self._close_to(given))
 
     def _plain(self, given: str, session: str | None) -> CheckpointInfo | None:
+        if len(given) > _LONGEST or "\0" in given:
+            return None  # it cannot be the name of anything
         if given == "@":
             return self.session(session).head
         if given.endswith("@"):
@@ -97,7 +103,9 @@ class Names:
         found = list(dict.fromkeys([*begins, *ends]))
         if len(found) > 1:
             listed = ", ".join(found[:_SHOWN])
-            raise Ambiguous(f"{given!r} fits several checkpoints: {listed}. Give more of the id")
+            raise Ambiguous(
+                f"{brief(given)} fits several checkpoints: {listed}. Give more of the id"
+            )
         infos = self.store.query(Query(ids=found)) if found else []
         return infos[0] if infos else None
 
@@ -126,20 +134,24 @@ class Names:
         threads = {_session_of(info) for info in found}
         if len(threads) > 1:
             listed = ", ".join(info.checkpoint_id for info in found[:_SHOWN])
-            raise Ambiguous(f"{given!r} is in several threads: {listed}. Give one of these ids")
+            raise Ambiguous(
+                f"{brief(given)} is in several threads: {listed}. Give one of these ids"
+            )
         return found[0] if found else None
 
     def _head_of(self, given: str) -> CheckpointInfo | None:
         return next((s.head for s in self.sessions if given in (s.session_id, name_of(s))), None)
 
     def _before(self, info: CheckpointInfo, back: str, given: str) -> CheckpointInfo:
-        steps = len(back) if back[0] == "-" else sum(int(n or 1) for n in back[1:].split("~"))
-        if not steps:
+        counts = [] if back[0] == "-" else back[1:].split("~")
+        is_far = any(len(each) > _FARTHEST for each in counts)
+        steps = sum(int(each or 1) for each in counts if not is_far) if counts else len(back)
+        if not steps and not is_far:
             return info
         older = self.client.ancestors(info.checkpoint_id)
-        if steps > len(older):
+        if is_far or steps > len(older):
             raise NotFound(
-                f"{given!r} goes back too far: there are {len(older)} checkpoints before"
+                f"{brief(given)} goes back too far: there are {len(older)} checkpoints before"
             )
         return older[steps - 1]
 
@@ -147,6 +159,16 @@ class Names:
         known = {info.step_name for info in self._known if info.step_name}
         known |= {each.session_id for each in self.sessions}
         return close_to(given, known)
+
+
+def relative(given: str) -> tuple[str, str] | None:
+    """What stands before ``-``, ``--`` or ``~2``, and that; None if it does not end so."""
+    base = given.rstrip("-")
+    if base == given:
+        end = len(given.rstrip("~0123456789"))
+        tilde = given.find("~", end)
+        base = given[:tilde] if tilde >= 0 else given
+    return (base, given[len(base) :]) if base and base != given else None
 
 
 def name_of(session: SessionInfo) -> str:

@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING, Self
 from urllib.parse import quote, unquote, urlsplit
 
 from holdfast.cli.exits import NotFound, UsageError
+from holdfast.cli.output import hide
 from holdfast.stores import private
+from holdfast.stores.secrets import masked, secrets_in
 
 if TYPE_CHECKING:
     from holdfast.client import SyncClient
     from holdfast.core.codec import OnUnknown
     from holdfast.model import Checkpoint, CheckpointInfo
+    from holdfast.session.approval import Question
     from holdfast.stores.base import Store
     from holdfast.verbs.interrupts import OpenInterrupt
 
@@ -35,10 +38,13 @@ class Place:
     """The directory that holds ``.holdfast/``, if it was found so."""
 
     def __post_init__(self) -> None:
+        hide(secrets_in(self.url))
         try:
             urlsplit(self.url)
-        except ValueError as error:
-            raise UsageError(f"the URL of the store ({self.source}) is none: {error}") from None
+        except ValueError:  # whose words may show a password
+            raise UsageError(
+                f"the URL of the store ({self.source}) is none: {self.shown}"
+            ) from None
 
     @property
     def path(self) -> Path | None:
@@ -50,11 +56,8 @@ class Place:
 
     @property
     def shown(self) -> str:
-        """Its URL without a password."""
-        parts = urlsplit(self.url)
-        if parts.password is None:
-            return self.url
-        return self.url.replace(f":{parts.password}@", ":***@", 1)
+        """Its URL without what is secret in it."""
+        return masked(self.url)
 
 
 def place_of(options: Namespace, create: bool = False) -> Place:
@@ -138,6 +141,10 @@ class Looking:
         """The checkpoint of that id."""
         return self._client.restore(checkpoint_id, verify, on_unknown)
 
+    def pending(self, agent_id: str | None = None) -> list[Question]:
+        """Calls that wait for approval."""
+        return self._client.pending(agent_id)
+
     def __enter__(self) -> Self:
         return self
 
@@ -170,5 +177,5 @@ def _check_is_there(place: Place) -> None:
     if path is not None and place.folder is None and not path.exists():
         raise NotFound(
             f"there is no store at {path} ({place.source}). "
-            f"Make one with `holdfast init --store {place.url}`"
+            f"Make one with `holdfast init --store {place.shown}`"
         )

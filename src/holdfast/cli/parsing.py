@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Any, NoReturn
 
 from holdfast.cli.commands import COMMANDS, GROUPS, HIDDEN, Command
 from holdfast.cli.exits import UsageError
 
+_LONGEST = 100
+_COMPARED = 2000
+_DIGITS = 9
 WITH_VALUE = ("--store", "--color")
 """Common options that take a value: they may stand before the command."""
 
@@ -43,7 +47,7 @@ class Parser(argparse.ArgumentParser):
         if unknown:
             known = [each for action in self._actions for each in action.option_strings]
             raise UsageError(
-                f"{self.prog} takes no {unknown[0]}{guess(unknown[0], known)}; "
+                f"{self.prog} takes no {unknown[0][:_LONGEST]}{guess(unknown[0], known)}; "
                 f"see {self.prog} --help"
             )
         return options
@@ -75,8 +79,8 @@ def parser_of(command: Command) -> Parser:
 
 def count(text: str) -> int:
     """A number of things, for arguments that are one."""
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 0")
+    if not (text.isascii() and text.isdecimal() and len(text) <= _DIGITS):
+        raise argparse.ArgumentTypeError(f"{text[:_LONGEST]!r} is no number from 0 to a billion")
     return int(text)
 
 
@@ -123,7 +127,10 @@ def close_to(word: str, known: Iterable[str]) -> list[str]:
     """The known words that are most like a word that was mistyped."""
     import difflib
 
-    return difflib.get_close_matches(word, sorted(known), 2, 0.6)
+    if len(word) > _LONGEST:
+        return []  # comparing takes as long as both words are, multiplied
+    near = sorted(each for each in islice(known, _COMPARED) if len(each) <= _LONGEST)
+    return difflib.get_close_matches(word, near, 2, 0.6)
 
 
 def command_of(name: str) -> Command:

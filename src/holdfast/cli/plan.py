@@ -14,6 +14,7 @@ from holdfast.cli.terminal import Terminal
 from holdfast.cli.values import short
 from holdfast.cli.words import clean
 from holdfast.core.text import to_json
+from holdfast.errors import CheckpointIntegrityError
 
 _MARKS = {
     "completed": ("[x]", "good"),
@@ -23,6 +24,7 @@ _MARKS = {
     "pending": ("[ ]", "dim"),
 }
 _BAR = 24
+_DEEPEST = 20
 
 
 def tasks(parser: Parser) -> None:
@@ -43,7 +45,7 @@ def _tasks(options: Namespace, terminal: Terminal) -> int:
             {
                 "checkpoint_id": info.checkpoint_id,
                 "progress": None if progress is None else progress.as_dict(),
-                "tasks": to_json(list(kept.tasks)),
+                "tasks": tasks_json(kept.tasks),
             }
         )
         return OK
@@ -57,19 +59,30 @@ def _tasks(options: Namespace, terminal: Terminal) -> int:
     return OK
 
 
-def task_line(task: dict[str, Any], terminal: Terminal) -> str:
+def tasks_json(tasks: Any) -> list[Any]:
+    """The plan that a checkpoint holds; nothing if what it holds is none."""
+    return [to_json(task) for task in tasks] if isinstance(tasks, (list, tuple)) else []
+
+
+def task_line(task: Any, terminal: Terminal) -> str:
     """A task: its mark, its name, and what is to be said of it."""
-    status = str(task.get("status", "pending"))
-    mark, style = _MARKS.get(status, ("[?]", "warn"))
-    depth = str(task.get("id", "")).count("/") if task.get("parent") else 0
-    line = "  " * depth + f"{terminal.paint(mark, style)} {clean(str(task.get('name', '?')))}"
+    from holdfast.session.tasks import TaskRecord
+
+    try:
+        named = {"id": task["name"], **task} if isinstance(task, dict) and "name" in task else task
+        record = TaskRecord.from_dict(named)
+    except CheckpointIntegrityError as error:
+        return f"{terminal.paint('[?]', 'warn')} {clean(error.reason)}"
+    mark, style = _MARKS[record.status]
+    depth = record.id.count("/") if record.parent else 0
+    line = "  " * min(depth, _DEEPEST) + f"{terminal.paint(mark, style)} {clean(record.name)}"
     said = []
-    if task.get("attempts", 0) > 1:
-        said.append(f"{task['attempts']} attempts")
-    if task.get("needs"):
-        said.append(f"needs {', '.join(map(str, task['needs']))}")
-    if task.get("reason"):
-        said.append(str(task["reason"]))
+    if record.attempts > 1:
+        said.append(f"{record.attempts} attempts")
+    if record.needs:
+        said.append(f"needs {', '.join(record.needs)}")
+    if record.reason:
+        said.append(record.reason)
     return line + (terminal.paint(f"  {clean('; '.join(said))}", "dim") if said else "")
 
 

@@ -200,7 +200,23 @@ SHAPES: dict[str, Schema] = {
         )
     ),
     "log": _record(
-        checkpoints=_list(_record(**_CHECKPOINT_FIELDS, markers=_list(MARKER), progress=PROGRESS))
+        session=_maybe(
+            _record(
+                agent_id=TEXT,
+                session_id=TEXT,
+                checkpoints=WHOLE,
+                standing=_maybe({"enum": ["running", "waiting", "failed", "ended", "cut off"]}),
+            )
+        ),
+        checkpoints=_list(
+            _record(
+                **_CHECKPOINT_FIELDS,
+                markers=_list(MARKER),
+                progress=PROGRESS,
+                files=_maybe(_record(files=WHOLE, added=_maybe(WHOLE), removed=_maybe(WHOLE))),
+                forked_from=_maybe(TEXT),
+            )
+        ),
     ),
     "show": _one_of(
         _record(
@@ -299,7 +315,14 @@ SHAPES: dict[str, Schema] = {
         ok=TRUTH, checkpoints=WHOLE, damaged=_list(_record(checkpoint_id=TEXT, reason=TEXT))
     ),
     "prune": _record(dry_run=TRUTH, kept=WHOLE, removed=_list(CHECKPOINT)),
-    "gc": _record(dry_run=TRUTH, chunks=WHOLE, bytes=WHOLE),
+    "gc": _record(
+        dry_run=TRUTH,
+        chunks=WHOLE,
+        bytes=WHOLE,
+        waiting_chunks=WHOLE,
+        waiting_bytes=WHOLE,
+        grace_seconds=NUMBER,
+    ),
     "export": _record(path=TEXT, checkpoints=WHOLE, chunks=WHOLE, notes=WHOLE, bytes=WHOLE),
     "import": _one_of(
         _record(checkpoints=WHOLE, skipped=WHOLE, notes=WHOLE),

@@ -11,14 +11,16 @@ from holdfast.cli.messages import Message, messages_in
 from holdfast.cli.naming import Names
 from holdfast.cli.opening import open_client
 from holdfast.cli.parsing import Parser, add_checkpoint, add_session
-from holdfast.cli.plan import task_line
+from holdfast.cli.plan import task_line, tasks_json
 from holdfast.cli.shown import checkpoint_json, progress_of
 from holdfast.cli.terminal import Terminal
 from holdfast.cli.threads import asked_at, asked_json, asked_lines
 from holdfast.cli.values import at_path, outline
 from holdfast.cli.words import age, clean, clean_lines, cut, indented, size
-from holdfast.core.shown import shown
+from holdfast.core.brief import brief
 from holdfast.core.text import dumps, to_json
+from holdfast.errors import CheckpointIntegrityError
+from holdfast.verbs import kept
 
 if TYPE_CHECKING:
     from holdfast.model import Checkpoint, CheckpointInfo
@@ -53,19 +55,23 @@ def run(options: Namespace, terminal: Terminal) -> int:
     """Show the checkpoint that is asked for."""
     with open_client(options) as client:
         info = Names(client).checkpoint(options.checkpoint, options.session)
-        kept = client.restore(info.checkpoint_id, on_unknown="raw")
+        checkpoint = client.restore(info.checkpoint_id, on_unknown="raw")
         if options.state is not None:
-            part = to_json(at_path(kept.execution_state, options.state))
+            part = to_json(at_path(checkpoint.execution_state, options.state))
             answer: dict[str, Any] = {"path": options.state, "value": part}
             lines = dumps(part).splitlines()
         elif options.messages:
-            found = messages_in(kept.execution_state)
+            found = messages_in(checkpoint.execution_state)
             answer = {"messages": [message.as_dict() for message in found]}
             lines = [line for message in found for line in message_lines(message, terminal)]
         else:
-            calls = calls_since(client, info)
-            answer = _json(info, kept, calls)
-            lines = _lines(info, kept, calls, terminal)
+            calls: list[Effect] = []
+            try:
+                calls = calls_since(client, info)
+            except CheckpointIntegrityError as error:  # all the rest can be read
+                terminal.hint(f"its calls are not shown: {error.reason}")
+            answer = _json(info, checkpoint, calls)
+            lines = _lines(info, checkpoint, calls, terminal)
             asked = asked_at(client, info)
             answer["interrupts"] = asked_json(asked)
             if asked:
@@ -80,46 +86,61 @@ def run(options: Namespace, terminal: Terminal) -> int:
     return OK
 
 
-def _json(info: CheckpointInfo, kept: Checkpoint, calls: list[Effect]) -> dict[str, Any]:
-    progress = progress_of(kept.tasks)
+def _json(info: CheckpointInfo, checkpoint: Checkpoint, calls: list[Effect]) -> dict[str, Any]:
+    progress = progress_of(checkpoint.tasks)
     return {
         "checkpoint": checkpoint_json(info),
         "progress": None if progress is None else progress.as_dict(),
-        "state": to_json(kept.execution_state),
-        "context": to_json(kept.agent_context),
-        "tasks": to_json(list(kept.tasks)),
+        "state": to_json(checkpoint.execution_state),
+        "context": to_json(checkpoint.agent_context),
+        "tasks": tasks_json(checkpoint.tasks),
         "effects": [to_json(call.as_dict()) for call in calls],
-        "workspace": workspace_json(kept.workspace),
-        "messages": [message.as_dict() for message in messages_in(kept.execution_state)],
+        "workspace": workspace_json(checkpoint.workspace),
+        "messages": [message.as_dict() for message in messages_in(checkpoint.execution_state)],
     }
 
 
 def workspace_json(part: Any) -> dict[str, Any] | None:
     """What a checkpoint says of its files; None if it has none."""
-    if not isinstance(part, dict) or "tree_id" not in part:
+    if part is None:
         return None
-    return {name: part.get(name) for name in ("tree_id", "files", "bytes", "workspace", "message")}
+    try:
+        return kept.fields_of("its workspace", part, _FILES, tuple(_FILES))
+    except CheckpointIntegrityError:  # whoever wants the files is told; the rest can be read
+        return None
+
+
+_FILES: dict[str, kept.Kind] = {
+    "tree_id": kept.TEXT,
+    "files": kept.NUMBER,
+    "bytes": kept.NUMBER,
+    "workspace": kept.TEXT,
+    "message": kept.MAYBE_TEXT,
+}
 
 
 def _lines(
-    info: CheckpointInfo, kept: Checkpoint, calls: list[Effect], terminal: Terminal
+    info: CheckpointInfo, checkpoint: Checkpoint, calls: list[Effect], terminal: Terminal
 ) -> list[str]:
     lines = _header(info, terminal)
-    if kept.tasks:
-        lines += ["", f"plan ({progress_of(kept.tasks)})"]
-        lines += [f"  {task_line(task, terminal)}" for task in kept.tasks]
+    if isinstance(checkpoint.tasks, (list, tuple)) and checkpoint.tasks:
+        lines += ["", f"plan ({progress_of(checkpoint.tasks)})"]
+        lines += [f"  {task_line(task, terminal)}" for task in checkpoint.tasks]
     if calls:
         lines += ["", "calls since the checkpoint before"]
         lines += [f"  {clean(str(call))}  {call.kind}, {call.status}" for call in calls]
-    files = workspace_json(kept.workspace)
+    files = workspace_json(checkpoint.workspace)
     if files is not None:
         lines += ["", f"files  {files['files']} ({size(files['bytes'])}), tree {files['tree_id']}"]
-    messages = messages_in(kept.execution_state)
+    messages = messages_in(checkpoint.execution_state)
     if messages:
         lines += ["", _counted(len(messages))]
         for message in messages[-_FEW:]:
             lines += [indented(line) for line in message_lines(message, terminal, brief=True)]
-    for title, part in (("state", kept.execution_state), ("context", kept.agent_context)):
+    for title, part in (
+        ("state", checkpoint.execution_state),
+        ("context", checkpoint.agent_context),
+    ):
         if part or title == "state":
             lines += ["", title]
             lines += [f"  {line}" for line in outline(part, min(terminal.width, 200) - 2)]
@@ -148,7 +169,7 @@ def _header(info: CheckpointInfo, terminal: Terminal) -> list[str]:
     if info.expires_at is not None:
         rows.append(("expires", f"{info.expires_at:%Y-%m-%d %H:%M:%S} UTC"))
     if info.metadata:
-        tags = ", ".join(f"{key}={shown(value)}" for key, value in info.metadata.items())
+        tags = ", ".join(f"{key}={brief(value)}" for key, value in info.metadata.items())
         rows.append(("tags", cut(clean(tags), 200)))
     return [f"{name + ':':<14} {value}" for name, value in rows]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -40,20 +40,22 @@ def progress_of(tasks: Any) -> Progress | None:
     if not isinstance(tasks, (list, tuple)) or not tasks:
         return None
     records = [task for task in tasks if isinstance(task, dict)]
-    parents = {task.get("parent") for task in records}
-    leaves = [task for task in records if task.get("id") not in parents]
-    return Progress(sum(task.get("status") in DONE for task in leaves), len(leaves))
+    parents = [task.get("parent") for task in records]
+    named = {parent for parent in parents if isinstance(parent, str)}
+    leaves = [task for task in records if not _is_among(task.get("id"), named)]
+    return Progress(sum(_is_among(task.get("status"), DONE) for task in leaves), len(leaves))
+
+
+def _is_among(value: Any, words: Container[str]) -> bool:
+    return isinstance(value, str) and value in words
 
 
 def plans_of(client: SyncClient | Looking, infos: Sequence[CheckpointInfo]) -> dict[str, Progress]:
     """How far the plans of some checkpoints have come, without reading their states."""
     found: dict[str, Progress] = {}
     if client.store.shares_chunks:
-        roots = {info.checkpoint_id: bytes.fromhex(info.content_id) for info in infos}
-        chunks = client.store.fetch(set(roots.values()))
-        for checkpoint_id, root in roots.items():
-            payload = shallow(checked(root, chunks[root])) if root in chunks else {}
-            tasks = payload.get("tasks") if isinstance(payload, dict) else None
+        for checkpoint_id, payload in payloads_of(client, infos):
+            tasks = payload.get("tasks")
             if tasks is not None and not isinstance(tasks, list):  # kept in chunks of its own
                 tasks = client.restore(checkpoint_id, on_unknown="raw").tasks
             progress = progress_of(tasks)
@@ -65,6 +67,17 @@ def plans_of(client: SyncClient | Looking, infos: Sequence[CheckpointInfo]) -> d
         if progress is not None:
             found[info.checkpoint_id] = progress
     return found
+
+
+def payloads_of(
+    client: SyncClient | Looking, infos: Sequence[CheckpointInfo]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The parts of some checkpoints, one level deep: what is kept in other chunks is not read."""
+    roots = {info.checkpoint_id: bytes.fromhex(info.content_id) for info in infos}
+    chunks = client.store.fetch(set(roots.values()))
+    for checkpoint_id, root in roots.items():
+        payload = shallow(checked(root, chunks[root])) if root in chunks else {}
+        yield checkpoint_id, payload if isinstance(payload, dict) else {}
 
 
 def live_ids(infos: Iterable[CheckpointInfo], heads: Iterable[SessionInfo]) -> set[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from argparse import Namespace
@@ -11,21 +10,12 @@ from shutil import get_terminal_size, which
 from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.exits import FAILED, MEANINGS, Refused, code_of
+from holdfast.cli.output import json_text, painted, printable
 from holdfast.errors import HoldfastError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-STYLES = {
-    "id": "35",
-    "name": "1",
-    "good": "32",
-    "bad": "31",
-    "warn": "33",
-    "head": "1;36",
-    "dim": "2",
-    "session": "34",
-}
 WIDTH_OF_A_PIPE = 100
 
 
@@ -48,9 +38,14 @@ class Terminal:
             return get_terminal_size((WIDTH_OF_A_PIPE, 24)).columns
         return 10**6
 
+    @property
+    def height(self) -> int:
+        """How many lines there is room for; on a pipe as many as there are."""
+        return get_terminal_size().lines if self.is_terminal else 10**6
+
     def paint(self, text: str, style: str) -> str:
         """Text in a colour, where there are colours."""
-        return f"\x1b[{STYLES[style]}m{text}\x1b[0m" if self.colored and text else text
+        return painted(text, style) if self.colored and text else text
 
     def line(self, text: str = "") -> None:
         """Print a line, when the command has ended."""
@@ -62,19 +57,23 @@ class Terminal:
 
     def emit(self, data: Any) -> None:
         """Print the answer as JSON."""
-        print(json.dumps(data, indent=2, ensure_ascii=not self.unicode, allow_nan=False))
+        print(json_text(data, 2, self.unicode))
+
+    def emit_line(self, data: Any) -> None:
+        """Print one of many answers at once, as JSON on a line of its own."""
+        print(json_text(data, None, self.unicode), flush=True)
 
     def now(self, line: str) -> None:
         """Print a line at once, for what is followed live."""
-        print(line, flush=True)
+        print(printable(line, self.colored), flush=True)
 
     def hint(self, text: str) -> None:
         """Say something beside the answer."""
-        print(f"holdfast: {text}", file=sys.stderr)
+        print(printable(f"holdfast: {text}"), file=sys.stderr)
 
     def flush(self) -> None:
         """Print all lines, through a pager if they are many and there is a terminal."""
-        text = "".join(f"{line}\n" for line in self._lines)
+        text = "".join(f"{printable(line, self.colored)}\n" for line in self._lines)
         self._lines = []
         height = get_terminal_size().lines
         if not self._pages or text.count("\n") < height or not _page(text):
@@ -88,7 +87,7 @@ class Terminal:
         if self.json or not (sys.stdin.isatty() and self.is_terminal):
             raise Refused(f"{question} Nothing was changed: pass --yes to do it")
         try:
-            answer = input(f"{question} [y/N] ").strip().lower()
+            answer = input(printable(f"{question} [y/N] ")).strip().lower()
         except EOFError:
             answer = ""
         if answer not in ("y", "yes"):
@@ -119,9 +118,9 @@ def report(error: HoldfastError | OSError, as_json: bool) -> int:
         suggestions = getattr(error, "suggestions", None)
         if suggestions:
             said["suggestions"] = suggestions
-        print(json.dumps({"error": said}), file=sys.stderr)
+        print(json_text({"error": said}), file=sys.stderr)
     else:
-        print(f"holdfast: {error}", file=sys.stderr)
+        print(printable(f"holdfast: {error}"), file=sys.stderr)
     return code
 
 

@@ -12,6 +12,7 @@ from holdfast.cli.parsing import Parser, count
 from holdfast.cli.shown import checkpoint_json, step_of
 from holdfast.cli.terminal import Terminal
 from holdfast.cli.words import age, clean, many, size, span
+from holdfast.stores.base import Collected
 
 if TYPE_CHECKING:
     from holdfast.client import SyncClient
@@ -126,6 +127,8 @@ def _prune(options: Namespace, terminal: Terminal) -> int:
     else:
         said = "would be removed" if found.dry_run else "removed"
         terminal.line(f"{many(len(found), 'checkpoint')} {said}, {found.kept:,} kept")
+        if found.removed and not found.dry_run:
+            terminal.line("holdfast gc frees their room: what is older than an hour at once")
     return OK
 
 
@@ -160,7 +163,7 @@ def _tag(text: str) -> tuple[str, Any]:
         raise UsageError(f"a tag is written NAME=VALUE, not {text!r}")
     try:
         return name, json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         return name, value
 
 
@@ -181,13 +184,27 @@ def gc(parser: Parser) -> None:
 
 
 def _gc(options: Namespace, terminal: Terminal) -> int:
+    grace = span(options.grace)
     with open_client(options) as client, terminal.waiting("collecting"):
-        found = client.gc(span(options.grace), options.dry_run)
+        found = client.gc(grace, options.dry_run)
+        unneeded = client.gc(0, dry_run=True) if grace else None
+    left = Collected(0, 0)
+    if unneeded is not None:  # a dry run has removed nothing yet
+        gone = found if options.dry_run else left
+        left = Collected(unneeded.chunks - gone.chunks, unneeded.bytes - gone.bytes)
     if terminal.json:
-        terminal.emit({"dry_run": options.dry_run, "chunks": found.chunks, "bytes": found.bytes})
-    else:
-        said = "would be removed" if options.dry_run else "removed"
-        terminal.line(f"{many(found.chunks, 'chunk')} {said}, {size(found.bytes)}")
-        for path in found.unfinished:
-            terminal.line(f"left behind by a process that died, {said}: {clean(path)}")
+        told = {"dry_run": options.dry_run, "chunks": found.chunks, "bytes": found.bytes}
+        waiting = {"waiting_chunks": left.chunks, "waiting_bytes": left.bytes}
+        terminal.emit({**told, **waiting, "grace_seconds": grace})
+        return OK
+    said = "would be removed" if options.dry_run else "removed"
+    terminal.line(f"{many(found.chunks, 'chunk')} {said}, {size(found.bytes)}")
+    for path in found.unfinished:
+        terminal.line(f"left behind by a process that died, {said}: {clean(path)}")
+    if left.chunks > 0:
+        terminal.line(
+            f"{many(left.chunks, 'chunk')} more ({size(left.bytes)}) no checkpoint needs, but "
+            f"younger than {options.grace}: run it again then,"
+        )
+        terminal.line("or, while no program saves to this store, holdfast gc --grace 0")
     return OK

@@ -10,11 +10,13 @@ from typing import Any
 from holdfast.cli.exits import NotFound, UsageError
 from holdfast.cli.parsing import guess
 from holdfast.cli.words import clean, cut
+from holdfast.core.brief import brief
 from holdfast.core.raw import Raw
-from holdfast.core.shown import shown
 
 _STEP = re.compile(r"\.?(?P<name>[^.\[\]]+)|\[(?P<key>-?[0-9]+|'[^']*'|\"[^\"]*\")\]")
+_INDEX = re.compile(r"-?[0-9]{1,18}")
 _SHOWN = 40
+_LONGEST = 100
 
 
 def at_path(value: Any, path: str) -> Any:
@@ -24,29 +26,42 @@ def at_path(value: Any, path: str) -> Any:
     while at < len(path):
         step = _STEP.match(path, at)
         if step is None:
-            raise UsageError(f"{path!r} is no path: write plan[0].name or files['a b']")
-        key = step["name"] if step["name"] is not None else literal_eval(step["key"])
+            raise UsageError(f"{brief(path)} is no path: write plan[0].name or files['a b']")
+        key = step["name"] if step["name"] is not None else _key(step["key"], path)
         value = _member(value, key, where)
         where += step[0] if step[0][0] in ".[" else f".{step[0]}"
         at = step.end()
     return value
 
 
+def _key(text: str, path: str) -> Any:
+    try:
+        return literal_eval(text)
+    except (SyntaxError, ValueError):  # an escape that is none, or a number beyond all numbers
+        raise UsageError(f"{brief(path)} is no path: {brief(text)} cannot be a key") from None
+
+
 def _member(value: Any, key: str | int, where: str) -> Any:
     if isinstance(value, Mapping):
         if key in value:
             return value[key]
-        known = [_name(each) for each in value]
-        raise NotFound(f"{where} has no {key!r}{guess(str(key), known)}")
+        if isinstance(key, str) and _INDEX.fullmatch(key) and int(key) in value:
+            return value[int(key)]
+        known = [each for each in value if isinstance(each, str)]
+        raise NotFound(f"{_cut(where)} has no {brief(key)}{guess(str(key), known)}")
     if isinstance(value, (list, tuple)):
-        index = int(key) if str(key).lstrip("-").isdecimal() else None
+        index = int(key) if _INDEX.fullmatch(str(key)) else None
         if index is not None and -len(value) <= index < len(value):
             return value[index]
-        raise NotFound(f"{where} has {len(value)} items and no {key!r}")
+        raise NotFound(f"{_cut(where)} has {len(value)} items and no {brief(key)}")
     fields = getattr(value, "__dict__", {})
-    if key in fields:
+    if isinstance(fields, dict) and key in fields:
         return fields[key]
-    raise NotFound(f"{where} is {kind_of(value)} and has no {key!r}")
+    raise NotFound(f"{_cut(where)} is {kind_of(value)} and has no {brief(key)}")
+
+
+def _cut(where: str) -> str:
+    return where if len(where) <= _LONGEST else f"{where[:_LONGEST]}…"
 
 
 def kind_of(value: Any) -> str:
@@ -64,30 +79,11 @@ def kind_of(value: Any) -> str:
 
 def short(value: Any, columns: int = 70) -> str:
     """A value on one line."""
-    return cut(clean(readable(value)), columns)
+    return cut(clean(brief(value, max(columns, 1))), columns)
 
 
-def readable(value: Any) -> str:
-    """The repr of a value, with those of unknown classes as one would write them.
-
-    Their fields that say nothing are left out.
-    """
-    if isinstance(value, Raw):
-        said = [f"{name}={readable(part)}" for name, part in value.items() if not _is_empty(part)]
-        return f"{kind_of(value)}({', '.join(said)})"
-    if type(value) is list:
-        return f"[{', '.join(map(readable, value))}]"
-    if type(value) is dict:
-        return "{" + ", ".join(f"{shown(k)}: {readable(part)}" for k, part in value.items()) + "}"
-    return shown(value)
-
-
-def _name(key: Any) -> str:
-    return key if type(key) is str else shown(key)
-
-
-def _is_empty(value: Any) -> bool:
-    return value is None or (isinstance(value, (str, list, tuple, dict)) and not value)
+def _name_of(key: Any) -> str:
+    return cut(clean(key if isinstance(key, str) else brief(key)), _LONGEST)
 
 
 def outline(value: Any, columns: int, deepest: int = 2) -> list[str]:
@@ -100,17 +96,17 @@ def outline(value: Any, columns: int, deepest: int = 2) -> list[str]:
 def _outline(value: Any, indent: str, columns: int, deepest: int, lines: list[str]) -> None:
     parts: list[tuple[str, Any]]
     if isinstance(value, Mapping):
-        parts = [(clean(_name(key)), part) for key, part in value.items()]
+        parts = [(_name_of(key), part) for key, part in value.items()]
     elif isinstance(value, (list, tuple)):
         parts = [(f"[{index}]", part) for index, part in enumerate(value)]
     else:
         lines.append(indent + short(value, columns - len(indent)))
         return
     for name, part in parts[:_SHOWN]:
-        text = readable(part)
+        text = brief(part, _LONGEST)
         start = f"{indent}{name}: "
         is_open = isinstance(part, (Mapping, list, tuple)) and bool(part)
-        if not is_open or (len(start) + len(text) <= min(columns, 100) and text.isprintable()):
+        if not is_open or (len(start) + len(text) <= min(columns, _LONGEST) and text.isprintable()):
             lines.append(start + short(part, max(columns - len(start), 20)))
         elif deepest <= 1:
             lines.append(start + kind_of(part))

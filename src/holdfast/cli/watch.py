@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,7 @@ from holdfast.cli.opening import open_client
 from holdfast.cli.parsing import Parser, add_session, count
 from holdfast.cli.shown import checkpoint_json, plans_of, step_of
 from holdfast.cli.terminal import Terminal
-from holdfast.cli.words import clean, size, span
+from holdfast.cli.words import clean, cut, span, width
 
 if TYPE_CHECKING:
     from holdfast.client import SyncClient
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
 _POLL = 0.1
 _POLL_A_SERVER = 0.5
 _PAGE = 200
+_LEAST = 30
 
 
 def watch(parser: Parser) -> None:
@@ -48,7 +48,8 @@ def run(options: Namespace, terminal: Terminal) -> int:
     patience = None if options.timeout is None else span(options.timeout)
     with open_client(options) as client:
         follower = Follower(client, options.session)
-        for info in follower.begin(options.limit):
+        # What was there before does not fill more than the screen.
+        for info in follower.begin(min(options.limit, terminal.height - 1)):
             _tell(client, info, terminal, is_new=False)
         came, last = 0, time.monotonic()
         while options.count is None or came < options.count:
@@ -123,24 +124,36 @@ def _tell(client: SyncClient, info: CheckpointInfo, terminal: Terminal, is_new: 
     if terminal.json:
         data = checkpoint_json(info, [], progress)
         del data["markers"]
-        terminal.now(json.dumps({"kind": "checkpoint", "new": is_new, "checkpoint": data}))
+        terminal.emit_line({"kind": "checkpoint", "new": is_new, "checkpoint": data})
         return
-    step = step_of(info)
-    failed = terminal.paint("  (failed)", "bad") if info.metadata.get("failed") else ""
-    terminal.now(
-        f"{terminal.paint(f'{info.created_at:%H:%M:%S}', 'dim')}  "
-        f"{terminal.paint(info.checkpoint_id[-8:], 'id')}  "
-        f"{terminal.paint(clean(info.session_id), 'session')}  {step}"
-        f"{f'  {progress}' if progress else ''}  {size(info.size)}{failed}"
-    )
+    said = [
+        f"{info.created_at:%H:%M:%S}",
+        info.checkpoint_id[-8:],
+        clean(info.session_id),
+        step_of(info),
+        *([str(progress)] if progress else []),
+        *(["(failed)"] if info.metadata.get("failed") else []),
+    ]
+    room = terminal.width - sum(width(each) + 2 for each in said) + 2
+    if room < 0:  # names give way first, the time and the id never
+        said[2] = cut(said[2], max(width(said[2]) + room, 8))
+        room = terminal.width - sum(width(each) + 2 for each in said) + 2
+        said[3] = cut(said[3], max(width(said[3]) + min(room, 0), 1))
+    styles = ("dim", "id", "session", "bad" if info.metadata.get("failed") else "name")
+    painted = [terminal.paint(*each) for each in zip(said, styles, strict=False)]
+    terminal.now("  ".join([*painted, *said[len(styles) :]]))
 
 
 def _ask(question: Question, terminal: Terminal) -> None:
     if terminal.json:
         said = {"id": question.effect_id, "session_id": question.session_id, "call": str(question)}
-        terminal.now(json.dumps({"kind": "approval", **said}))
+        terminal.emit_line({"kind": "approval", **said})
     else:
-        terminal.now(
-            terminal.paint(f"waits for approval: {clean(str(question))}", "warn")
-            + f"  holdfast approve {question.effect_id[:8]}"
-        )
+        how = f"holdfast approve {clean(question.effect_id[:8])}"
+        what = f"waits for approval: {clean(str(question))}"
+        room = terminal.width - width(how) - 2
+        if room < _LEAST:  # one below the other
+            terminal.now(terminal.paint(cut(what, terminal.width), "warn"))
+            terminal.now(f"  {how}")
+        else:
+            terminal.now(f"{terminal.paint(cut(what, room), 'warn')}  {how}")

@@ -25,9 +25,9 @@ def age(moment: datetime, now: datetime | None = None) -> str:
 
 def span(text: str) -> float:
     """The seconds of ``90``, ``30m``, ``12h``, ``7d`` or ``2w``."""
-    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)([smhdw]?)", text)
+    match = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)([smhdw]?)", text)
     if match is None:
-        raise UsageError(f"{text!r} is no time: write 90, 30m, 12h, 7d or 2w")
+        raise UsageError(f"{text[:40]!r} is no time: write 90, 30m, 12h, 7d or 2w")
     return float(match[1]) * _SPANS[match[2] or "s"]
 
 
@@ -46,7 +46,14 @@ def many(number: int, noun: str) -> str:
 
 def clean(text: str) -> str:
     """Text on one line that cannot steer the terminal."""
-    return "".join(c if c.isprintable() else _escaped(c) for c in text)
+    if text.isprintable():
+        return text
+    return "".join(c if is_harmless(c) else _escaped(c) for c in text)
+
+
+def is_harmless(character: str) -> bool:
+    """Whether a character only shows itself: no control, no change of direction, no line end."""
+    return character.isprintable() or unicodedata.category(character) == "Zs"
 
 
 def clean_lines(text: str) -> str:
@@ -55,7 +62,12 @@ def clean_lines(text: str) -> str:
 
 
 def _escaped(character: str) -> str:
-    return {"\n": "⏎", "\t": " "}.get(character) or character.encode("unicode_escape").decode()
+    return {"\n": "⏎", "\t": " "}.get(character) or escaped(character)
+
+
+def escaped(character: str) -> str:
+    """A character as Python writes it: ``\\x1b``."""
+    return character.encode("unicode_escape").decode()
 
 
 def width(text: str) -> int:

@@ -272,7 +272,7 @@ def link_of(plain: bytes) -> Link:
     """The link that these bytes of a chunk stand for."""
     name, mark = plain[:ID_BYTES], plain[ID_BYTES:]
     if len(name) != ID_BYTES or mark not in (b"", b"\x00"):
-        raise ValueError(f"a link of {len(plain)} bytes")
+        raise CheckpointIntegrityError(None, f"a link of {len(plain)} bytes")
     return Link(name, bool(mark))
 
 

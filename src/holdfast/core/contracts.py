@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from holdfast.core.rewrite import child_path
-from holdfast.errors import ContractError, InvalidArgumentError, Problem
+from holdfast.errors import ContractError, InvalidArgumentError, MissingPackageError, Problem
 
 Contract = type | Mapping[str, Any] | str
 """A class (pydantic model or dataclass), a JSON Schema, or a name."""
@@ -91,10 +91,10 @@ def _schema_problems(schema: Mapping[str, Any], value: Any) -> Iterator[Problem]
         import jsonschema  # type: ignore[import-untyped]
         from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
         from referencing.exceptions import Unresolvable
-    except ImportError as error:
-        raise InvalidArgumentError(
-            "a JSON Schema as a contract needs jsonschema: pip install 'holdfast[contracts]'"
-        ) from error
+    except ImportError:
+        raise MissingPackageError(
+            "a JSON Schema as a contract", "jsonschema", "contracts"
+        ) from None
     validator = jsonschema.validators.validator_for(schema)
     try:
         validator.check_schema(schema)

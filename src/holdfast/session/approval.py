@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
-from holdfast.core.shown import shown
+from holdfast.core.brief import brief
 from holdfast.errors import (
     ApprovalDenied,
+    CheckpointIntegrityError,
     DivergenceError,
     InvalidArgumentError,
     RunError,
@@ -21,14 +23,17 @@ from holdfast.errors import (
 from holdfast.model import checked_name
 from holdfast.session.effects import KINDS, Effect, copied
 from holdfast.stores.base import Fence, NoteExists
-from holdfast.verbs import events, notes, plan
+from holdfast.verbs import events, kept, notes, plan
 from holdfast.verbs.engine import Engine
 from holdfast.verbs.plan import Plan
+
+logger = logging.getLogger("holdfast")
 
 ASKED = "/approvals"
 """Where all questions are noted, each under the id of its effect."""
 _PATIENCE = 5.0
 _SHORTEST = 6
+_WHOLE = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +95,10 @@ class Question:
     expires_at: datetime | None
 
     def __str__(self) -> str:
-        given = [shown(each) for each in self.args]
-        given += [f"{name}={shown(each)}" for name, each in self.kwargs.items()]
-        return f"{self.tool}({', '.join(given)})"
+        # Whole: who decides of a call decides of every character of it.
+        shown = [brief(each, _WHOLE) for each in self.args]
+        shown += [f"{name}={brief(each, _WHOLE)}" for name, each in self.kwargs.items()]
+        return f"{self.tool}({', '.join(shown)})"
 
 
 def ask(
@@ -178,7 +184,8 @@ def _channel(effect_id: str) -> str:
 def _decided(engine: Engine, effect_id: str) -> Plan[Decision | None]:
     found = yield from notes.read(engine, [f"/approval/{effect_id}"])
     for _, value in found:
-        return Decision(**value)
+        what = f"the decision of call {effect_id!r}"
+        return Decision(**kept.fields_of(what, value, _DECIDED, ("allowed",)))
     return None
 
 
@@ -238,22 +245,44 @@ def pending(engine: Engine, agent_id: str | None) -> Plan[list[Question]]:
 def _questions(engine: Engine) -> Plan[list[Question]]:
     found = []
     for note, value in (yield from notes.read(engine, [ASKED], on_unknown="raw")):
-        effect = value["effect"]
-        found.append(
-            Question(
-                note.key,
-                value["agent_id"],
-                value["session_id"],
-                effect["tool"],
-                effect["kind"],
-                tuple(effect.get("args", ())),
-                dict(effect.get("kwargs", {})),
-                effect["digest"],
-                effect["started_at"],
-                value["expires_at"],
-            )
-        )
+        try:
+            found.append(_asked(note.key, value))
+        except CheckpointIntegrityError as error:
+            # One that was tampered with must not keep people from deciding of the others.
+            logger.warning("a question under %r is not shown: %s", note.key, error.reason)
     return found
+
+
+_KINDS: dict[str, kept.Kind] = {
+    "agent_id": kept.TEXT,
+    "session_id": kept.TEXT,
+    "effect": kept.FIELDS,
+    "expires_at": kept.MAYBE_MOMENT,
+}
+_DECIDED: dict[str, kept.Kind] = {
+    "allowed": kept.TRUTH,
+    "reason": kept.MAYBE_TEXT,
+    "args": (list, tuple, type(None)),
+    "kwargs": (dict, type(None)),
+    "by": kept.MAYBE_TEXT,
+}
+
+
+def _asked(effect_id: str, value: Any) -> Question:
+    said = kept.fields_of("a question", value, _KINDS, tuple(_KINDS))
+    effect = Effect.from_dict(said["effect"])
+    return Question(
+        effect_id,
+        said["agent_id"],
+        said["session_id"],
+        effect.tool,
+        effect.kind,
+        tuple(effect.args),
+        dict(effect.kwargs),
+        effect.digest,
+        effect.started_at,
+        said["expires_at"],
+    )
 
 
 def _as_decision(answer: Any) -> Decision:

@@ -10,9 +10,10 @@ from functools import partial
 from inspect import signature
 from typing import Any, Literal, TypeVar, get_args
 
+from holdfast.core.brief import brief
 from holdfast.core.codec import pack, unpack
-from holdfast.core.shown import shown
 from holdfast.errors import InvalidArgumentError, SerializationError
+from holdfast.verbs import kept
 
 Kind = Literal["read", "local", "reversible", "irreversible"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -100,8 +101,7 @@ class Effect:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Effect:
         """The effect of what ``as_dict`` gave."""
-        known = {name: value for name, value in data.items() if name in _FIELDS}
-        return cls(**known)
+        return cls(**kept.fields_of("a recorded call", data, _KINDS, _NEEDED))
 
     def ended(self, **changes: Any) -> Effect:
         """The same, ended now."""
@@ -114,6 +114,33 @@ class Effect:
 
 
 _FIELDS = tuple(Effect.__dataclass_fields__)
+_NEEDED = ("id", "index", "tool", "kind")
+_KINDS: dict[str, kept.Kind] = {
+    "id": kept.TEXT,
+    "index": kept.NUMBER,
+    "tool": kept.TEXT,
+    "kind": KINDS,
+    "args": kept.LIST,
+    "kwargs": kept.FIELDS,
+    "digest": kept.TEXT,
+    "key": kept.MAYBE_TEXT,
+    "task": kept.MAYBE_TEXT,
+    "attempt": kept.NUMBER,
+    "status": get_args(Status),
+    "output": kept.ANYTHING,
+    "error": kept.ANYTHING,
+    "compensate": kept.MAYBE_TEXT,
+    "compensated": kept.TRUTH,
+    "reason": kept.MAYBE_TEXT,
+    "edited": kept.TRUTH,
+    "reused": kept.MAYBE_TEXT,
+    "left": kept.TRUTH,
+    "abandoned": kept.TRUTH,
+    "started_at": kept.MOMENT,
+    "ended_at": kept.MAYBE_MOMENT,
+    "workspace": kept.ANYTHING,
+}
+"""What each field is when it is read back."""
 _END_FIELDS = ("id", "index", "status", "output", "error", "reason", "ended_at", "workspace")
 _DEFAULTS: dict[str, Any] = {
     "args": (),
@@ -142,8 +169,7 @@ def _says_nothing(name: str, value: Any) -> bool:
 
 
 def _short(value: Any) -> str:
-    text = shown(value)
-    return text if len(text) <= 60 else text[:57] + "…"
+    return brief(value, 58)
 
 
 def check_call(
@@ -193,9 +219,9 @@ def copied(
         digest = hashlib.sha256(data).hexdigest()
         if all(type(each) in _PLAIN for each in (*args, *kwargs.values())):
             return digest, tuple(args), dict(kwargs)
-        _, kept, _ = unpack(data, allow_pickle=allow_pickle)
+        _, copies, _ = unpack(data, allow_pickle=allow_pickle)
         by_name = unpack(pack(dict(kwargs), allow_pickle), allow_pickle=allow_pickle)
-        return digest, tuple(kept), by_name
+        return digest, tuple(copies), by_name
     except SerializationError as error:
         raise SerializationError(
             _moved(error.path, tool), f"{error.problem} (it was not called)"

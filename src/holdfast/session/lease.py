@@ -20,7 +20,7 @@ from urllib.parse import quote
 from holdfast.errors import SessionBusyError, SessionLostError
 from holdfast.ids import new_id
 from holdfast.stores.base import Fence, Fenced, NoteExists
-from holdfast.verbs import notes
+from holdfast.verbs import kept, notes
 from holdfast.verbs.engine import Engine
 from holdfast.verbs.plan import Plan
 
@@ -82,6 +82,14 @@ def acquire(
     return lease
 
 
+_KINDS: dict[str, kept.Kind] = {
+    "owner": kept.TEXT,
+    "until": kept.MOMENT,
+    "left": kept.TEXT,
+    "unknown": kept.NUMBER,
+}
+
+
 def _held(engine: Engine, scope: str) -> Plan[dict[str, Any] | None]:
     """The last lease of a session and how it stands."""
     return (yield from _lasts(engine, [scope])).get(scope)
@@ -92,10 +100,13 @@ def _lasts(engine: Engine, scopes: Collection[str]) -> Plan[dict[str, dict[str, 
     found: dict[str, dict[str, Any]] = {}
     for note, value in (yield from notes.read(engine, list(scopes), on_unknown="raw")):
         last = found.get(note.scope)
-        number, _, mark = note.key.removeprefix("lease/").partition("/")
-        if last is None or int(number) > last["number"]:
-            found[note.scope] = {"number": int(number), "released": False, **value}
-        elif int(number) == last["number"]:
+        text, _, mark = note.key.removeprefix("lease/").partition("/")
+        what = f"a lease of {note.scope}"
+        number = kept.number_in(what, text)
+        value = kept.fields_of(what, value, _KINDS, ("owner", "until"))
+        if last is None or number > last["number"]:
+            found[note.scope] = {"number": number, "released": False, **value}
+        elif number == last["number"]:
             # A renewal under way may be written after the lease was given back.
             is_over = last["released"] or mark == "released"
             found[note.scope] = {**last, **value, "released": is_over}

@@ -7,12 +7,13 @@ attempt made), ``passed`` (a resumed program does not make again what comes befo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from holdfast.ids import new_id
 from holdfast.session.effects import LASTING, Block, Effect
+from holdfast.verbs import kept
 
 Entry = Mapping[str, Any]
 
@@ -20,7 +21,7 @@ Entry = Mapping[str, Any]
 class Log:
     """Entries in order, and where to find calls that must not be made twice."""
 
-    def __init__(self, entries: Iterable[Entry] = ()) -> None:
+    def __init__(self, entries: Sequence[Entry] = ()) -> None:
         self.entries: list[Entry] = []
         self._effects: dict[str, Effect] = {}
         self._by_key: dict[tuple[str, str], list[str]] = {}
@@ -30,14 +31,15 @@ class Log:
         self._token = ""
         self._since: dict[str, None] = {}
         self._turned_in: set[Block] = set()
-        self.extend(entries)
+        self.extend(kept.items("the record of calls", entries))
 
     def extend(self, entries: Iterable[Entry]) -> None:
         """Add entries; what is there is never changed."""
         for entry in entries:
+            effect = Effect.from_dict(entry) if "id" in _checked(entry) else None
             self.entries.append(entry)
-            if "id" in entry:
-                self._add(Effect.from_dict(entry))
+            if effect is not None:
+                self._add(effect)
             self._mark(entry)
 
     def _add(self, effect: Effect) -> None:
@@ -63,7 +65,9 @@ class Log:
         elif "undone" in entry and (undone := self._effects.get(entry["undone"])) is not None:
             self._effects[undone.id] = replace(undone, compensated=True)
         elif "left" in entry and "id" not in entry:
-            left = self._effects[entry["left"]]
+            left = self._effects.get(entry["left"])
+            if left is None:
+                raise kept.damaged("a recorded mark", "is of a call that was not recorded")
             self._effects[left.id] = replace(left, left=True)
 
     def _pass(self, entry: Entry) -> None:
@@ -121,6 +125,33 @@ class Log:
     def turned_in(self) -> set[Block]:
         """Blocks in whose middle the run went on from another checkpoint."""
         return set(self._turned_in)
+
+
+_MARKS: dict[str, kept.Kind] = {
+    "turned": kept.TEXT,
+    "in": kept.LIST,
+    "passed": kept.TEXT,
+    "task": kept.MAYBE_TEXT,
+    "undone": kept.TEXT,
+    "left": kept.TEXT,
+}
+
+
+def _checked(entry: Any) -> Entry:
+    """An entry of the log; a mark has its fields."""
+    if not isinstance(entry, dict):
+        raise kept.damaged("the record of calls", "holds what is neither a call nor a mark")
+    if "id" not in entry:
+        found = kept.fields_of(
+            "a recorded mark", entry, _MARKS, ("in",) if "turned" in entry else ()
+        )
+        for block in found.get("in", ()):
+            match block:
+                case [str() | None, int()]:
+                    pass
+                case _:
+                    raise kept.damaged("a recorded mark", "has something else as its in")
+    return entry
 
 
 def passed(*task: str | None) -> Entry:

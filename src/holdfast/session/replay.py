@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from holdfast.core.brief import brief
 from holdfast.core.diff import Diff
-from holdfast.core.shown import shown
 from holdfast.errors import InvalidArgumentError, RunError
 from holdfast.model import Checkpoint, CheckpointInfo, checked_name
 from holdfast.session import journal as journals
@@ -54,8 +54,7 @@ class Step:
 def _result(call: Effect) -> str:
     if call.status == "started":
         return "not known"
-    text = shown(call.output if call.error is None else call.error)
-    return text if len(text) <= 60 else text[:57] + "…"
+    return brief(call.output if call.error is None else call.error, 58)
 
 
 def chain(session: Sequence[Any]) -> Plan[list[CheckpointInfo]]:
@@ -88,7 +87,7 @@ def step(
     changes = files = None
     if before is not None:
         earlier = yield from restore(engine, before.checkpoint_id, True, "raw")
-        known = {entry["id"] for entry in earlier.effects if "id" in entry}
+        known = {call.id for call in Log(earlier.effects).effects}
         changes = (yield from diff(engine, before.checkpoint_id, info.checkpoint_id)).part("$")
         files = yield from _files_between(store, earlier.workspace, kept.workspace)
     every = Log(kept.effects).effects

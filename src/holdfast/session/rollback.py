@@ -158,7 +158,7 @@ def undo(core: Core, accept_irreversible: bool) -> Plan[RolledBack]:
     left = next((info for info in chain if ROLLED_BACK_FROM in info.metadata), None)
     if left is None:
         raise RunError("there is no rollback to undo in this run")
-    target = yield from get_info(left.metadata[ROLLED_BACK_FROM])
+    target = yield from get_info(checked_name(ROLLED_BACK_FROM, left.metadata[ROLLED_BACK_FROM]))
     noted = yield from notes.read(
         core.engine, [target.checkpoint_id], on_unknown=core.options.on_unknown
     )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from holdfast.errors import InvalidArgumentError, TaskError
+from holdfast.verbs import kept
 
 Status = Literal["pending", "in_progress", "completed", "failed", "skipped"]
 DONE: tuple[Status, ...] = ("completed", "skipped")
@@ -31,6 +32,13 @@ class TaskRecord:
     started_at: datetime | None = None
     ended_at: datetime | None = None
 
+    @classmethod
+    def from_dict(cls, data: Any) -> TaskRecord:
+        """The task of what ``as_dict`` gave."""
+        found = kept.fields_of("a recorded task", data, _KINDS, ("id", "name"))
+        kept.texts_in("a recorded task", found.get("needs", []))
+        return cls(**found)
+
     def as_dict(self) -> dict[str, Any]:
         """Plain data, as it is kept; what says nothing is left out."""
         data = {each.name: getattr(self, each.name) for each in fields(self)}
@@ -52,6 +60,21 @@ class TaskRecord:
         return replace(self, status=status, reason=reason, ended_at=datetime.now(UTC))
 
 
+_KINDS: dict[str, kept.Kind] = {
+    "id": kept.TEXT,
+    "name": kept.TEXT,
+    "status": get_args(Status),
+    "needs": kept.LIST,
+    "data": kept.ANYTHING,
+    "retries": kept.NUMBER,
+    "attempts": kept.NUMBER,
+    "parent": kept.MAYBE_TEXT,
+    "reason": kept.MAYBE_TEXT,
+    "started_at": kept.MAYBE_MOMENT,
+    "ended_at": kept.MAYBE_MOMENT,
+}
+"""What each field is when it is read back."""
+
 _DEFAULTS = {
     each.name: each.default if each.default_factory is MISSING else each.default_factory()
     for each in fields(TaskRecord)
@@ -67,8 +90,10 @@ def _says_nothing(name: str, value: Any) -> bool:
 class Plan:
     """All tasks of a run; pure data, which the run keeps."""
 
-    def __init__(self, records: Iterable[Mapping[str, Any]] = ()) -> None:
-        self.records = [TaskRecord(**record) for record in records]
+    def __init__(self, records: Sequence[Mapping[str, Any]] = ()) -> None:
+        self.records = [
+            TaskRecord.from_dict(record) for record in kept.items("a recorded plan", records)
+        ]
 
     def as_list(self) -> list[dict[str, Any]]:
         return [record.as_dict() for record in self.records]

@@ -11,7 +11,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from holdfast.errors import InvalidArgumentError, StoreClosedError, StoreConnectionError
+from holdfast.errors import (
+    InvalidArgumentError,
+    MissingPackageError,
+    StoreClosedError,
+    StoreConnectionError,
+)
 from holdfast.stores import private
 from holdfast.stores.forks import Locked
 from holdfast.stores.objects_errors import explained, is_about_bucket
@@ -280,9 +285,7 @@ def package() -> None:
     try:
         import obstore  # noqa: F401
     except ImportError:
-        raise StoreConnectionError(
-            "object storage needs the package obstore: pip install 'holdfast[s3]'"
-        ) from None
+        raise MissingPackageError("object storage", "obstore", "s3") from None
 
 
 def _checked_timeout(seconds: object) -> float:

@@ -12,6 +12,7 @@ from typing import Any
 from holdfast.errors import (
     HoldfastError,
     InvalidArgumentError,
+    MissingPackageError,
     StoreConnectionError,
     StoreError,
     StoreFullError,
@@ -22,10 +23,8 @@ try:
     import psycopg
     from psycopg import adapt, generators, pq
     from psycopg.errors import error_from_result
-except ImportError as error:
-    raise ImportError(
-        "the PostgreSQL store needs psycopg: pip install 'holdfast[postgres]'"
-    ) from error
+except ImportError:
+    raise MissingPackageError("the PostgreSQL store", "psycopg", "postgres") from None
 
 from holdfast.stores.postgres_steps import Statement
 

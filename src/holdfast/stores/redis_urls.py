@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
-from holdfast.errors import InvalidArgumentError, StoreConnectionError
+from holdfast.errors import InvalidArgumentError, MissingPackageError
 
 Kind = Literal["server", "cluster", "sentinel"]
 
@@ -111,9 +111,7 @@ def package() -> Any:
     try:
         import redis
     except ImportError:
-        raise StoreConnectionError(
-            "a Redis store needs the package redis: pip install 'holdfast[redis]'"
-        ) from None
+        raise MissingPackageError("a Redis store", "redis", "redis") from None
     return redis
 
 

@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
 from holdfast.errors import InvalidArgumentError
 from holdfast.stores.base import Store
+from holdfast.stores.secrets import masked
 
 DEFAULT_PATH = "./.holdfast/holdfast.db"
 _SCHEMES = (
@@ -27,7 +28,10 @@ def open_store(url: str | None = None) -> Store:
     if not isinstance(url, str) or "://" not in url:
         # Not shown in full: what was given may hold a password.
         raise InvalidArgumentError(f"a store is named by a URL such as {_SCHEMES}")
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # whose words may show a password
+        raise InvalidArgumentError(f"{masked(url)!r} is no URL") from None
     if parts.fragment:
         raise InvalidArgumentError("a store's URL has no part after #: write %23 for one in a path")
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
@@ -65,10 +69,10 @@ def _path(url: str, netloc: str, path: str) -> Path:
     """Three slashes and a relative path, or four and an absolute one, as SQLAlchemy writes them."""
     if netloc:
         raise InvalidArgumentError(
-            f"{url!r} has two slashes: write sqlite:///relative.db or sqlite:////absolute/path.db"
+            f"{masked(url)!r} has two slashes: write sqlite:///relative.db or sqlite:////absolute/path.db"
         )
     if not path.strip("/"):
-        raise InvalidArgumentError(f"{url!r} names no path")
+        raise InvalidArgumentError(f"{masked(url)!r} names no path")
     return Path(unquote(path if url.startswith("file") else path[1:]))
 
 

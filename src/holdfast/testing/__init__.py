@@ -30,7 +30,9 @@ def __getattr__(name: str) -> object:
     try:
         import pytest
     except ImportError:
-        raise ImportError(f"holdfast.testing.{name} needs pytest: install it first") from None
+        from holdfast.errors import MissingPackageError
+
+        raise MissingPackageError(f"holdfast.testing.{name}", "pytest") from None
     # Before they are imported, so that a failed assertion shows its values.
     pytest.register_assert_rewrite(*(f"holdfast.testing.{suite}" for suite in _SUITES))
     from holdfast.testing import contract

@@ -10,8 +10,8 @@ from typing import Any
 from holdfast.errors import InvalidArgumentError
 from holdfast.ids import new_id
 from holdfast.model import checked_name, moment
-from holdfast.stores.base import NOTE_TIES
-from holdfast.verbs import notes, plan
+from holdfast.stores.base import NOTE_TIES, Note
+from holdfast.verbs import kept, notes, plan
 from holdfast.verbs.engine import Engine
 from holdfast.verbs.plan import Plan
 from holdfast.verbs.read import resolve
@@ -69,16 +69,16 @@ def publish(
 def read(engine: Engine, channel: str, after: int) -> Plan[list[Event]]:
     """The next events of a channel, in their order."""
     found = yield from notes.read(engine, [scope(channel)], after, PAGE, on_unknown="raw")
-    return [
-        Event(
-            channel,
-            str(note.seq),
-            value["checkpoint_id"],
-            value["data"],
-            moment(note.seq // NOTE_TIES),
-        )
-        for note, value in found
-    ]
+    return [_event(channel, note, value) for note, value in found]
+
+
+_KINDS: dict[str, kept.Kind] = {"checkpoint_id": kept.MAYBE_TEXT, "data": kept.FIELDS}
+
+
+def _event(channel: str, note: Note, value: Any) -> Event:
+    said = kept.fields_of(f"an event of {channel!r}", value, _KINDS, tuple(_KINDS))
+    at = moment(note.seq // NOTE_TIES)
+    return Event(channel, str(note.seq), said["checkpoint_id"], said["data"], at)
 
 
 def place(after: str | Event | None) -> int:

@@ -15,14 +15,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from time import monotonic, time
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from holdfast.core.contracts import Contract, check_contract, contract_name, contract_schema
 from holdfast.core.migrations import CURRENT_SCHEMA_VERSION
 from holdfast.errors import CheckpointNotFoundError, HandoffError, InvalidArgumentError
 from holdfast.model import Checkpoint, CheckpointInfo, checked_name, new_info
 from holdfast.stores.base import NOTE_TIES, Fenced, Note, NoteExists, Query
-from holdfast.verbs import events, notes, plan, save
+from holdfast.verbs import events, kept, notes, plan, save
 from holdfast.verbs.claims import Claim
 from holdfast.verbs.engine import Engine
 from holdfast.verbs.plan import Plan
@@ -135,6 +135,14 @@ def _offers(engine: Engine, infos: Sequence[CheckpointInfo]) -> Plan[list[Offer]
     return [_offer(info, noted[info.checkpoint_id]) for info in infos]
 
 
+_SETTLED: dict[str, kept.Kind] = {"outcome": get_args(Outcome), "reason": kept.MAYBE_TEXT}
+_CLAIMED: dict[str, kept.Kind] = {
+    "worker": kept.TEXT,
+    "until": kept.MOMENT,
+    "session_id": kept.TEXT,
+}
+
+
 def _offer(info: CheckpointInfo, noted: Iterable[tuple[Note, Any]]) -> Offer:
     found = Offer(
         checkpoint_id=info.checkpoint_id,
@@ -146,22 +154,28 @@ def _offer(info: CheckpointInfo, noted: Iterable[tuple[Note, Any]]) -> Offer:
         offered_at=info.created_at,
         expires_at=info.expires_at,
     )
+    what = f"what is noted of the offer {info.checkpoint_id!r}"
     for note, value in noted:
         kind, _, rest = note.key.partition("/")
         if kind == "contract":
+            if not isinstance(value, dict):
+                raise kept.damaged(what, "has something else as its contract")
             found = replace(found, schema=value)
         elif kind == SETTLED:
-            found = replace(found, outcome=value["outcome"], reason=value["reason"])
+            said = kept.fields_of(what, value, _SETTLED, tuple(_SETTLED))
+            found = replace(found, outcome=said["outcome"], reason=said["reason"])
         elif kind == "claim":
-            number, _, renewed = rest.partition("/")
-            if renewed and int(number) != found.attempts:
+            text, _, renewed = rest.partition("/")
+            number = kept.number_in(what, text)
+            if renewed and number != found.attempts:
                 continue  # too late: another has claimed it since
+            said = kept.fields_of(what, value, _CLAIMED, tuple(_CLAIMED))
             found = replace(
                 found,
-                attempts=int(number),
-                worker=value["worker"],
-                claimed_until=value["until"],
-                session_id=value["session_id"],
+                attempts=number,
+                worker=said["worker"],
+                claimed_until=said["until"],
+                session_id=said["session_id"],
             )
     return found
 

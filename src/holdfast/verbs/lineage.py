@@ -36,6 +36,9 @@ class Tree:
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
+    def __repr__(self) -> str:
+        return f"<Tree of {len(self):,} checkpoints with {len(self.roots):,} roots>"
+
     def __str__(self) -> str:
         shown = self._shown()
         lines: list[str] = []

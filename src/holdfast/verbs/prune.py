@@ -79,6 +79,9 @@ class Keep:
         )
 
 
+_FEW = 3
+
+
 @dataclass(frozen=True, slots=True)
 class Pruned:
     """What a prune removed, or would remove."""
@@ -89,6 +92,17 @@ class Pruned:
 
     def __len__(self) -> int:
         return len(self.removed)
+
+    def __str__(self) -> str:
+        would = "would remove" if self.dry_run else "removed"
+        names = ", ".join(info.checkpoint_id for info in self.removed[:_FEW])
+        more = f" and {len(self.removed) - _FEW:,} more" if len(self.removed) > _FEW else ""
+        size = sum(info.size for info in self.removed)
+        told = f" of {size:,} bytes before sharing ({names}{more})" if self.removed else ""
+        return f"{would} {len(self.removed):,} checkpoints{told}, kept {self.kept:,}"
+
+    def __repr__(self) -> str:
+        return f"<Pruned: {self}>"
 
 
 def prune(engine: Engine, policy: Keep, dry_run: bool) -> Plan[Pruned]:

@@ -46,6 +46,11 @@ class TreeDiff:
             self.added or self.removed or self.modified or self.renamed or self.mode or self.touched
         )
 
+    def __repr__(self) -> str:
+        names = ("added", "removed", "modified", "renamed", "mode", "touched")
+        counts = [f"{len(getattr(self, each)):,} {each}" for each in names if getattr(self, each)]
+        return f"<TreeDiff: {', '.join(counts) or 'no changes'}>"
+
     def __str__(self) -> str:
         if self.text is not None:
             return self.text

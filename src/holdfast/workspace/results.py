@@ -27,9 +27,9 @@ class Snapshot:
     created_at: datetime | None = None
     new_bytes: int = 0
     """What it added to the store, compressed."""
-    skipped: tuple[Skipped, ...] = ()
+    skipped: tuple[Skipped, ...] = field(default=(), repr=False)
     """What was not captured: sockets, fifos, devices, unreadable files."""
-    unsettled: tuple[str, ...] = ()
+    unsettled: tuple[str, ...] = field(default=(), repr=False)
     """Files that kept changing while they were read; what was read last is kept."""
 
     def as_value(self) -> dict[str, Any]:
@@ -53,6 +53,9 @@ class Snapshot:
             raise CheckpointIntegrityError(None, "its workspace is of another shape") from None
         if type(root) is not Link or type(tree_id) is not str:
             raise CheckpointIntegrityError(None, "its workspace leads to no tree")
+        shape = (type(files), type(size), type(workspace), type(message))
+        if shape not in ((int, int, str, str), (int, int, str, type(None))):
+            raise CheckpointIntegrityError(None, "its workspace is of another shape")
         return cls(
             tree_id=tree_id,
             files=files,
@@ -89,6 +92,17 @@ class Restored:
     """Where in the workspace files are that were replaced while somebody had them open for writing:
     what is written to them from then on goes there."""
     dry_run: bool = False
+
+    def __str__(self) -> str:
+        would = "would be " if self.dry_run else ""
+        counts = {"written": self.written, "removed": self.removed, "touched": self.touched}
+        said = ", ".join(f"{len(paths):,} {would}{what}" for what, paths in counts.items() if paths)
+        names = ", ".join([*self.written, *self.removed][:3])
+        back = f"; {self.undo_tree} leads back" if self.undo_tree else ""
+        return (f"{said} ({names}, …)" if names else said or "nothing to do") + back
+
+    def __repr__(self) -> str:
+        return f"<Restored {self.tree_id}: {self}>"
 
     @property
     def changed(self) -> bool:

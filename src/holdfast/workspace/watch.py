@@ -13,7 +13,7 @@ import stat
 from collections.abc import Iterable
 from typing import Any
 
-from holdfast.errors import InvalidArgumentError
+from holdfast.errors import InvalidArgumentError, MissingPackageError
 from holdfast.workspace.inside import Inside
 
 logger = logging.getLogger("holdfast")
@@ -33,9 +33,7 @@ class Watcher:
         try:
             import inotify_simple  # type: ignore[import-untyped, unused-ignore]
         except ImportError:
-            raise InvalidArgumentError(
-                "watch=True needs inotify_simple: pip install holdfast[watch]"
-            ) from None
+            raise MissingPackageError("watch=True", "inotify_simple", "watch") from None
         except (OSError, AttributeError) as error:
             raise InvalidArgumentError(f"watch=True works on Linux only ({error})") from None
         self._root = root

@@ -8,10 +8,10 @@ True
 
 from importlib.util import find_spec
 
+from holdfast.errors import MissingPackageError
+
 if find_spec("langgraph") is None:
-    raise ImportError(
-        "holdfast.adapters.langgraph needs LangGraph: pip install 'holdfast[langgraph]'"
-    )
+    raise MissingPackageError("holdfast.adapters.langgraph", "langgraph", "langgraph")
 
 from holdfast.adapters.langgraph.dev import bring_back_threads, dev_checkpointer
 from holdfast.adapters.langgraph.moving import Moved, move_in

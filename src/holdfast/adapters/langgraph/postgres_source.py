@@ -13,6 +13,7 @@ from holdfast.adapters.langgraph.records import value_path
 from holdfast.adapters.langgraph.sources import PAGE, Found, Reader, Source, Write
 from holdfast.errors import (
     InvalidArgumentError,
+    MissingPackageError,
     StoreConnectionError,
     StoreError,
     StoreFormatError,
@@ -146,10 +147,8 @@ def _connect(dsn: str) -> psycopg.Connection[Any]:
     try:
         import psycopg
         from psycopg.conninfo import conninfo_to_dict
-    except ImportError as error:
-        raise ImportError(
-            "reading a PostgreSQL database needs psycopg: pip install 'psycopg[binary]'"
-        ) from error
+    except ImportError:
+        raise MissingPackageError("reading a PostgreSQL database", "psycopg", "postgres") from None
     # Messages about a URL that cannot be parsed may show a part of its password.
     unclear = InvalidArgumentError(
         "the PostgreSQL URL cannot be understood: percent-encode what is special in its "
