@@ -34,7 +34,7 @@ picks = st.integers(0, 3)
 """Which of the checkpoints made so far, counted from the newest."""
 sources = st.sampled_from(["input", "loop", "update"])
 
-odd = st.sampled_from([None, True, 1, 1.0, 0, "", "r1", [1], {"a": [True]}])
+odd = st.sampled_from([None, True, 1, 1.0, 0, "", "r1", [1], {"a": [True]}, (1, (2,)), [(1,)]])
 
 timed = st.none()
 """A new id of LangGraph's kind, which says when it was made."""

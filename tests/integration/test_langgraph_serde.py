@@ -299,6 +299,30 @@ def test_a_serializer_of_ones_own_writes_and_reads_every_value(
     assert result["value"] == {"list": [1, 2], "n": None}
 
 
+class Faulty(Json):
+    """One that fails in a way of its own."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def dumps_typed(self, value: Any) -> tuple[str, bytes]:
+        raise self.error
+
+
+def test_what_goes_wrong_in_a_serializer_of_ones_own_comes_out_as_it_is() -> None:
+    with HoldfastSaver.open("memory://", serde=Faulty(ValueError("no key today"))) as saver:
+        graph = line("a").compile(checkpointer=saver)
+        with pytest.raises(ValueError, match=r"^no key today$"):
+            graph.invoke({"log": ["x"]}, ONE)
+
+
+def test_a_value_that_it_does_not_take_is_named_by_its_path() -> None:
+    with HoldfastSaver.open("memory://", serde=Json()) as saver:
+        graph = line("a").compile(checkpointer=saver)
+        with pytest.raises(SerializationError, match=r"^\$\.channel_values\.\w+: Json cannot keep"):
+            graph.invoke({"log": ["x"], "value": {1, 2}}, ONE)
+
+
 class Odd:
     """What only pickle can keep."""
 

@@ -6,7 +6,7 @@ Its dicts may have keys of any kind, and msgpack enters them while it unpacks: b
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -32,7 +32,7 @@ class _Open:
     left: int
     is_map: bool
     start: int
-    keys: list[bytes] | None = field(default_factory=list)
+    keys: list[bytes] | None
     """The bytes of keys that are no text; None where there are too few to matter."""
 
 
@@ -118,8 +118,7 @@ def _number(element: Any, unpack: Any) -> Any:
 
 
 def _hashable(value: Any) -> Any:
-    return tuple(map(_hashable, value)) if type(value) is list else _plain(value)
-
-
-def _plain(value: Any) -> Any:
-    return "" if type(value) is dict else value
+    """A key as msgpack makes it: lists are tuples; what cannot be one does not count."""
+    if type(value) is list:
+        return tuple(map(_hashable, value))
+    return None if type(value) is dict else value

@@ -22,6 +22,7 @@ from holdfast.adapters.langgraph.records import (
     BUILDS_ON,
     Form,
     Place,
+    in_lists,
     payload_of,
     record_of,
     sent_to,
@@ -81,6 +82,7 @@ def put(
     stage: Stage = OUTSIDE,
 ) -> Plan[None]:
     """Keep a checkpoint; its parent is the one that the place names."""
+    metadata = in_lists(metadata)
     parent = place.checkpoint_id
     parent_id = None if parent is None else desk.record_id(place, parent)
     sent = desk.sent.pop((place.session_id, parent or ""), ())

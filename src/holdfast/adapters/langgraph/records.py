@@ -149,6 +149,8 @@ class Form:
         try:
             yield
         except Exception as error:
+            if not self.is_open and not isinstance(error, TypeError):
+                raise  # what goes wrong in a serializer of the user's is told by that
             problem = _problem(value)
             path = value_path(channel)
             said = f"{type(self.serde).__name__} cannot keep it ({error})"
@@ -241,6 +243,15 @@ class Form:
                 taken[task_id, index] = key
                 found[key] = (channel, value, sealed)
         return sorted(found.items(), key=lambda item: item[0])
+
+
+def in_lists(metadata: Any) -> Any:
+    """Metadata as every saver of LangGraph's gives them: tuples are lists there."""
+    if type(metadata) is dict:
+        return {name: in_lists(value) for name, value in metadata.items()}
+    if type(metadata) in (list, tuple):
+        return [in_lists(value) for value in metadata]
+    return metadata
 
 
 def _problem(value: Any) -> SerializationError | None:
@@ -378,7 +389,7 @@ def tuple_of(form: Form, kept: Kept, noted: Iterable[dict[str, Any]]) -> Checkpo
         return CheckpointTuple(
             place.config(checkpoint["id"]),
             cast(Checkpoint, checkpoint),
-            metadata,
+            in_lists(metadata),
             None if parent is None else place.config(parent),
             form.pending(noted),
         )
