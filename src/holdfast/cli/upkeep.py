@@ -168,7 +168,8 @@ def gc(parser: Parser) -> None:
     """Set up the command."""
     parser.explain(
         "What was written within the grace period is left alone, so that saves in flight are "
-        "safe.\nForks and exports that a killed process left unfinished are removed too, and named.",
+        "safe.\nForks and exports that a killed process left unfinished are removed too, and "
+        "named.",
         "holdfast gc --dry-run",
         "holdfast gc --grace 0",
     )
