@@ -144,6 +144,14 @@ def _restore(options: Namespace, terminal: Terminal) -> int:
     else:
         there = f" --to {shlex.quote(str(options.to))}" if options.to else ""
         terminal.line(f"done; `holdfast restore {done_.undo_tree}{there}` leads back")
+        for each in done_.stayed:
+            terminal.line(f"  stays, as something in it is ignored or new: {clean(each)}")
+        for each in done_.late:
+            terminal.line(
+                f"  was changed meanwhile, and is in the tree that leads back: {clean(each)}"
+            )
+        for each in done_.held:
+            terminal.line(f"  was open for writing, and is kept as {clean(each)}")
     return OK
 
 
@@ -171,4 +179,7 @@ def _json(target: str, tree_id: str, done: Restored | None, dry_run: bool) -> di
         "written": None if done is None else list(done.written),
         "removed": [] if done is None else list(done.removed),
         "touched": [] if done is None else list(done.touched),
+        "late": [] if done is None else list(done.late),
+        "stayed": [] if done is None else list(done.stayed),
+        "held": [] if done is None else list(done.held),
     }
