@@ -35,8 +35,11 @@ MODULES = [
 ]
 
 
+LEFT_OUT = ("HOLDFAST_URL", "PYTEST_ADDOPTS")
+
+
 def run_document(path: Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    environment = {name: value for name, value in os.environ.items() if name != "HOLDFAST_URL"}
+    environment = {name: value for name, value in os.environ.items() if name not in LEFT_OUT}
     return subprocess.run(
         [sys.executable, RUNNER, path],
         cwd=cwd,
