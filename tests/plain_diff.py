@@ -62,7 +62,7 @@ class PlainDiff:
             if issubclass(cls, msgspec.Struct):
                 self._items(_rest(a, fields), _rest(b, fields), path)
             return
-        else:
+        elif base is None or pack(base.reduce(a)) != pack(base.reduce(b)):
             self._put(self.changed, path, (a, b))
             return
         if base is not None and path not in self.changed:

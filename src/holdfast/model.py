@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import re
+import sys
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from enum import Enum
@@ -14,6 +14,7 @@ from typing import Any, Self
 from holdfast.core.chunks import Base, Encoded, encode
 from holdfast.core.codec import pack
 from holdfast.core.migrations import CURRENT_SCHEMA_VERSION, migrate_record
+from holdfast.core.shown import briefly
 from holdfast.errors import InvalidArgumentError, SerializationError
 from holdfast.ids import new_id, new_stamp
 
@@ -360,8 +361,8 @@ def new_info(
     handoff_schema: str | None = None,
 ) -> CheckpointInfo:
     """A record with a new id and the present time, its fields checked."""
-    if isinstance(step_index, bool) or not isinstance(step_index, int) or step_index < 0:
-        raise InvalidArgumentError(f"step_index is a number from 0, not {step_index!r}")
+    if not is_count(step_index) or step_index.bit_length() > _NUMBER_BITS:
+        raise InvalidArgumentError(f"step_index is a number from 0, not {briefly(step_index)}")
     if step_name is not None and not isinstance(step_name, str):
         raise InvalidArgumentError(f"step_name is a string, not {type(step_name).__name__}")
     checkpoint_id, now = new_stamp()
@@ -389,6 +390,15 @@ def new_info(
             "size": 0,
         }
     )
+
+
+_NUMBER_BITS = 2048
+"""Of the numbers in a record, which a readable document writes in decimal."""
+
+
+def is_count(value: object) -> bool:
+    """Whether a value is a whole number from 0."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def checked_name(what: str, value: object) -> str:
@@ -429,6 +439,8 @@ def _checked_ttl(seconds: float | None) -> float | None:
         return None
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
         raise InvalidArgumentError(f"ttl_seconds is a number, not {type(seconds).__name__}")
-    if seconds < 0 or not math.isfinite(seconds):
-        raise InvalidArgumentError(f"ttl_seconds is {seconds!r}: give a number of seconds from 0")
+    if not 0 <= seconds <= sys.float_info.max:  # nor is nan
+        raise InvalidArgumentError(
+            f"ttl_seconds is {briefly(seconds)}: give a number of seconds from 0"
+        )
     return seconds

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from holdfast import (
+    ContractError,
     HoldfastError,
     InvalidArgumentError,
     SerializationError,
@@ -241,3 +242,27 @@ def test_equal_states_have_equal_content_ids_wherever_one_looks(client: SyncClie
     assert client.restore(first).content_id != client.restore(other).content_id
     for info in client.find():
         assert client.restore(info.checkpoint_id).content_id == info.content_id
+
+
+HUGE = 7 * 10**6000
+"""An integer of more digits than Python writes."""
+
+
+def test_numbers_that_no_store_can_keep_are_refused_in_words(client: SyncClient) -> None:
+    for attempt in (
+        lambda: client.save("coder", step_index=HUGE),
+        lambda: client.save("coder", ttl_seconds=HUGE),
+        lambda: client.timeline("coder", "s", limit=HUGE),
+    ):
+        with pytest.raises(InvalidArgumentError, match=r"0x530d.*… \(") as caught:
+            attempt()
+        assert len(str(caught.value)) < 200
+
+
+def test_a_number_of_any_size_is_held_against_a_contract(client: SyncClient) -> None:
+    saved = client.save("coder", execution_state={"n": HUGE, HUGE: 1})
+
+    for schema in ({"type": "string"}, {"maximum": 3}, {"maximum": HUGE - 1}):
+        with pytest.raises(ContractError, match=r"\$\.n.*got int 0x530d"):
+            client.handoff(saved, "reviewer", contract={"properties": {"n": schema}})
+    client.handoff(saved, "reviewer", contract={"properties": {"n": {"maximum": HUGE}}})

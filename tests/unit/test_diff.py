@@ -16,7 +16,8 @@ from tests.unit import edits
 
 
 def check(old: Any, new: Any) -> None:
-    assert explain(diff_values(old, new), PlainDiff(old, new)) is None
+    why = explain(diff_values(old, new), PlainDiff(old, new))
+    assert why is None, why
 
 
 @given(s.values(), s.values())

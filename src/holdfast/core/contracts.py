@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from holdfast.core.rewrite import child_path
+from holdfast.core.shown import shown
 from holdfast.errors import ContractError, InvalidArgumentError, MissingPackageError, Problem
 
 Contract = type | Mapping[str, Any] | str
@@ -37,7 +38,7 @@ def contract_name(contract: Contract) -> str:
     if isinstance(contract, str):
         return contract
     if isinstance(contract, Mapping):
-        text = json.dumps(contract, sort_keys=True, default=str)
+        text = _json(contract)
         title = contract.get("title") or contract.get("$id") or "schema"
         return f"{title}@{hashlib.sha256(text.encode()).hexdigest()[:8]}"
     if isinstance(contract, type):
@@ -102,9 +103,9 @@ def _schema_problems(schema: Mapping[str, Any], value: Any) -> Iterator[Problem]
         raise InvalidArgumentError(f"the contract is no JSON Schema: {error.message}") from error
     # Its own registry would fetch what a schema refers to, from files and over the network.
     try:
-        for each in validator(schema, registry=REGISTRY).iter_errors(_plain(value)):
+        for each in validator(_plain(schema), registry=REGISTRY).iter_errors(_plain(value)):
             path = tuple(each.absolute_path)
-            expected = f"{each.validator} {json.dumps(each.validator_value, default=str)}"
+            expected = f"{each.validator} {_json(each.validator_value)}"
             yield Problem(_path(path), expected[:200], _shown(each.instance, path))
     except Unresolvable as error:
         raise InvalidArgumentError(
@@ -113,17 +114,35 @@ def _schema_problems(schema: Mapping[str, Any], value: Any) -> Iterator[Problem]
         ) from None
 
 
+def _json(value: Any) -> str:
+    try:
+        return json.dumps(value, sort_keys=True, default=str)
+    except ValueError:  # an integer of more digits than Python writes
+        return shown(value)
+
+
 def _plain(value: Any) -> Any:
     """A value as JSON would have it."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(part) for key, part in value.items()}
+        return {
+            key if isinstance(key, str) else shown(key): _plain(part) for key, part in value.items()
+        }
     if isinstance(value, (list, tuple)):
         return [_plain(part) for part in value]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if hasattr(value, "model_dump"):
         return _plain(value.model_dump())
-    return value
+    return _Long(value) if type(value) is int and value.bit_length() > 2048 else value
+
+
+class _Long(int):
+    """An integer that may have more digits than Python writes; a validator's messages show it."""
+
+    def __repr__(self) -> str:
+        return shown(int(self))
+
+    __str__ = __repr__
 
 
 def _typed_problems(expected: Any, value: Any, path: tuple[Any, ...]) -> Iterator[Problem]:
@@ -214,10 +233,10 @@ def _path(parts: Sequence[Any]) -> str:
 
 def _shown(value: Any, path: Sequence[Any]) -> str:
     """What came, in a few words; nothing of it where its name says that it is secret."""
-    name = type(value).__name__
+    name = "int" if type(value) is _Long else type(value).__name__
     if isinstance(value, (bool, int, float, str)):
         if any(isinstance(part, str) and _SECRET.search(part) for part in path):
             return name
-        text = repr(value)
+        text = shown(value)
         return f"{name} {text if len(text) <= _SHOWN else text[:_SHOWN] + '…'}"
     return "None" if value is None else name

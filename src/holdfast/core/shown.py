@@ -42,6 +42,16 @@ def shortened(text: str, width: int) -> str:
     return text if len(text) <= width else f"{text[: width - 10]}… ({len(text)} characters)"
 
 
+def briefly(value: Any) -> str:
+    """What a value is, at a length that an error can hold.
+
+    >>> from holdfast.core.shown import briefly
+    >>> briefly(16**5000)
+    '0x100000000000000000000000000000000000000000000000… (5003 characters)'
+    """
+    return shortened(shown(value), 60)
+
+
 def _spelled(value: Any) -> str:
     cls = type(value)
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, overload
 
+from holdfast.core.shown import briefly
 from holdfast.errors import InvalidArgumentError, SchemaMigrationError
 from holdfast.state.fields import is_name
 from holdfast.state.mode import isolated
@@ -58,7 +59,7 @@ def register_migration(
         known = _steps.setdefault(step, fn)
         if known is not fn and not _is_redefined(known, fn):
             raise InvalidArgumentError(
-                f"{class_name} has a migration from version {from_version!r} already "
+                f"{class_name} has a migration from version {briefly(from_version)} already "
                 f"({_name(known)}): one step has one function"
             )
         _steps[step] = fn
@@ -95,16 +96,16 @@ def brought_up(
             return target, {**state, VERSION: wanted}
         if target is not None and at > ordered(wanted):
             raise SchemaMigrationError(
-                f"this state of {name} has version {version!r}, newer than the program's "
-                f"{wanted!r}: load it with the newer program"
+                f"this state of {name} has version {briefly(version)}, newer than the program's "
+                f"{briefly(wanted)}: load it with the newer program"
             )
         fn = _steps.get((name, at))
         if fn is None and target is None:
             raise SchemaMigrationError(why_none(name))
         if fn is None:
             raise SchemaMigrationError(
-                f"no migration leads from version {version!r} of {name} to {wanted!r}: "
-                f"register_migration({name!r}, {version!r}, fn)"
+                f"no migration leads from version {briefly(version)} of {name} to "
+                f"{briefly(wanted)}: register_migration({name!r}, {briefly(version)}, fn)"
             )
         state = _stepped(fn, isolated(state), wanted)
 
@@ -116,14 +117,14 @@ def advanced(name: str, state: State, version: Version, wanted: Version) -> Stat
         at = tagged[VERSION]
         if ordered(at) > ordered(wanted):
             raise SchemaMigrationError(
-                f"this state of {name} has version {at!r}, newer than the program's {wanted!r}: "
-                "resume it with the newer program"
+                f"this state of {name} has version {briefly(at)}, newer than the program's "
+                f"{briefly(wanted)}: resume it with the newer program"
             )
         fn = _steps.get((name, ordered(at)))
         if fn is None:
             raise SchemaMigrationError(
-                f"no migration leads from version {at!r} of {name} to {wanted!r}: "
-                f"register_migration({name!r}, {at!r}, fn)"
+                f"no migration leads from version {briefly(at)} of {name} to {briefly(wanted)}: "
+                f"register_migration({name!r}, {briefly(at)}, fn)"
             )
         tagged = _stepped(fn, isolated(tagged), wanted)
     return {key: value for key, value in tagged.items() if key not in (CLASS, VERSION)}
@@ -135,20 +136,21 @@ def _stepped(fn: Migration, state: State, wanted: Version | None) -> State:
         result = fn(state)
     except Exception as error:
         raise SchemaMigrationError(
-            f"the migration of {name} from version {version!r} ({_name(fn)}) failed: {error!r}"
+            f"the migration of {name} from version {briefly(version)} ({_name(fn)}) failed: "
+            f"{error!r}"
         ) from error
     if not isinstance(result, dict):
         raise SchemaMigrationError(
-            f"the migration of {name} from version {version!r} ({_name(fn)}) returns the new "
-            f"state, not {type(result).__name__}"
+            f"the migration of {name} from version {briefly(version)} ({_name(fn)}) returns the "
+            f"new state, not {type(result).__name__}"
         )
     result = {CLASS: name, VERSION: version, **result}
     if result[VERSION] == version:
         result[VERSION] = _following(name, version, wanted)
     if not isinstance(result[CLASS], str) or ordered(result[VERSION]) <= ordered(version):
         raise SchemaMigrationError(
-            f"the migration of {name} from version {version!r} ({_name(fn)}) leads to "
-            f"{result[CLASS]!r} at version {result[VERSION]!r}, which is no step forward"
+            f"the migration of {name} from version {briefly(version)} ({_name(fn)}) leads to "
+            f"{result[CLASS]!r} at version {briefly(result[VERSION])}, which is no step forward"
         )
     return result
 

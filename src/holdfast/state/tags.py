@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from holdfast.core.shown import briefly
 from holdfast.errors import InvalidArgumentError
 
 CLASS, VERSION = "__class__", "__version__"
@@ -62,11 +63,11 @@ def ordered(version: object) -> tuple[int, ...]:
         return (version,)
     if isinstance(version, str):
         parts = version.split(".")
-        if all(part.isascii() and part.isdigit() for part in parts):
+        if all(part.isascii() and part.isdigit() and len(part) < 19 for part in parts):
             numbers = [int(part) for part in parts]
             while len(numbers) > 1 and not numbers[-1]:
                 numbers.pop()
             return tuple(numbers)
     raise InvalidArgumentError(
-        f'a version is a whole number, or numbers and dots such as "1.2", not {version!r}'
+        f'a version is a whole number, or numbers and dots such as "1.2", not {briefly(version)}'
     )

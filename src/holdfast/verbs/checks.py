@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from holdfast.core.shown import briefly
 from holdfast.errors import InvalidArgumentError
 from holdfast.model import CheckpointInfo, Framework, checked_name
 
@@ -47,6 +48,6 @@ def check_record(info: CheckpointInfo) -> None:
         )
     for what in _NUMBERS:
         if values[what] is not None and not 0 <= values[what] < 2**63:
-            raise InvalidArgumentError(f"{what} is a number from 0, not {values[what]!r}")
+            raise InvalidArgumentError(f"{what} is a number from 0, not {briefly(values[what])}")
     if info.created_at.tzinfo is None:
         raise InvalidArgumentError("created_at is a datetime with a time zone")

@@ -12,6 +12,7 @@ from holdfast.core.diff import Diff
 from holdfast.core.differ import diff_roots
 from holdfast.core.format import checked
 from holdfast.core.migrations import CURRENT_SCHEMA_VERSION, migrate_record
+from holdfast.core.shown import briefly
 from holdfast.core.tree import decode
 from holdfast.errors import (
     AmbiguousIdError,
@@ -26,6 +27,7 @@ from holdfast.model import (
     CheckpointInfo,
     checked_name,
     checksum_fits,
+    is_count,
     show_own_path,
 )
 from holdfast.stores.base import Query, Record, SessionInfo, unfold
@@ -165,8 +167,8 @@ def find(
     for what, name in names.items():
         if name is not None:
             checked_name(what, name)
-    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
-        raise InvalidArgumentError(f"limit is a number from 1, not {limit!r}")
+    if limit is not None and (not is_count(limit) or not 1 <= limit < 2**63):
+        raise InvalidArgumentError(f"limit is a number from 1, not {briefly(limit)}")
     for moment in (since, until):
         if moment is not None and (not isinstance(moment, datetime) or moment.tzinfo is None):
             raise InvalidArgumentError(
