@@ -91,10 +91,9 @@ class AsyncRun(RunFace):
                 last_first.push_async_callback(fork._close, cut_off)
 
     async def _end(self, error: BaseException | None) -> None:
-        if self._beat is not None:
-            self._beat.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._beat
+        while self._beat is not None and not self._beat.done():
+            self._beat.cancel()  # again: the client of a server may take it for a timeout of its own
+            await asyncio.wait([self._beat], timeout=1)
         try:
             await self._client._run(self._core.finish(error))
         finally:
