@@ -142,7 +142,7 @@ def main() -> None:
     """Fork a worker for each line, and answer its number."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for them
     # A clock that is set by libfaketime makes the end of a sleep, as Python asks for it, invalid.
-    time.sleep = lambda seconds: select.select([], [], [], seconds) and None
+    time.sleep = lambda seconds: select.select([], [], [], float(seconds)) and None
     for line in sys.stdin:
         pid = os.fork()
         if pid == 0:
