@@ -7,13 +7,16 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any, Self
 
+import psycopg
 import pytest
 
 from holdfast import InvalidArgumentError
+from holdfast.stores import postgres_schema as sql
 from holdfast.stores.base import Note, Query
 from holdfast.stores.postgres import PostgresStore
 from holdfast.stores.postgres_pool import Pool
-from holdfast.stores.postgres_steps import Methods, Steps, _Where
+from holdfast.stores.postgres_rows import note_columns
+from holdfast.stores.postgres_steps import Methods, Steps, _record_values, _Where
 from holdfast.testing import OpenStore, StoreContract
 from holdfast.testing.samples import keep, large_state, make_commit, state_of
 from tests.integration.async_face import AsyncFace
@@ -54,6 +57,32 @@ class TestPostgresStoreOnAnEventLoop(StoreContract):
 def store(postgres: PostgresServer, schema: str) -> Iterator[PostgresStore]:
     with PostgresStore(postgres.dsn, schema=schema) as store:
         yield store
+
+
+def test_a_schema_of_0_2_is_brought_up_to_date_with_all_it_holds(
+    postgres: PostgresServer, schema: str
+) -> None:
+    old = [make_commit({"n": n}) for n in range(3)]
+    with psycopg.connect(
+        postgres.dsn, autocommit=True, cursor_factory=psycopg.RawCursor
+    ) as connection:
+        for script in (sql.create_schema(schema), sql.CREATE_META, sql.MIGRATIONS[0]):
+            connection.execute(sql.in_schema(script, schema).encode())
+        connection.execute(sql.in_schema(sql.WRITE_VERSION, schema).encode(), [1])
+        keep_of_0_2 = f"SELECT holdfast.keep({', '.join(f'${n}' for n in range(1, 23))})"
+        for commit in old:
+            values = [*_record_values(commit), *note_columns(())]
+            chunks = [list(commit.chunks), list(commit.chunks.values())]
+            connection.execute(sql.in_schema(keep_of_0_2, schema).encode(), [*chunks, *values])
+
+    with PostgresStore(postgres.dsn, schema=schema) as store:
+        late = make_commit({"n": 3}, created_at=datetime(2020, 1, 1, tzinfo=UTC))
+        store.commit(late)
+
+        assert store.query(Query()) == [late.info, *(each.info for each in reversed(old))]
+        assert [state_of(store.load(each.info.checkpoint_id)) for each in (*old, late)] == [
+            {"n": n} for n in range(4)
+        ]
 
 
 @pytest.fixture

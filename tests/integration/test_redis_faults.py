@@ -391,10 +391,23 @@ def test_a_user_who_may_not_do_all_is_told_what_is_needed(server: RedisServer) -
 def test_a_store_of_a_newer_format_is_left_alone() -> None:
     prefix = own_prefix()
     with shared_server().client() as client:
-        client.set(f"{{{prefix}}}:format", "2")
+        client.set(f"{{{prefix}}}:format", "3")
 
     with pytest.raises(StoreFormatError, match="upgrade Holdfast"):
         RedisStore(shared_server().url, prefix=prefix)
+
+
+def test_what_is_written_to_a_store_of_0_2_keeps_older_programs_out() -> None:
+    """They would neither see where a record was placed, nor be stopped by a fence."""
+    prefix = own_prefix()
+    server = shared_server()
+    with server.client() as client, RedisStore(server.url, prefix=prefix) as store:
+        client.set(f"{{{prefix}}}:format", "1")
+        RedisStore(server.url, prefix=prefix).close()
+
+        store.commit(make_commit())
+
+        assert client.get(f"{{{prefix}}}:format") == b"2"
 
 
 def test_keys_of_another_program_are_not_touched() -> None:

@@ -29,6 +29,7 @@ pytestmark = pytest.mark.crash
 RUNS = max(5, int(os.environ.get("HOLDFAST_CRASHES", "60")) // 4)
 FAKETIME = sorted(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"))
 _PATIENCE = 120.0
+"""Seconds without any news after which a process counts as hanging."""
 
 
 class Forker:
@@ -80,7 +81,7 @@ class Chaos:
         self.forker, self.url, self.ledger, self.chance = forker, url, ledger, chance
         self.running: set[int] = set()
         self.stopped: set[int] = set()
-        self.stops = self.takeovers = 0
+        self.stops = 0
 
     def start(self) -> None:
         face, seed = self.chance.choice([*FACES]), str(self.chance.random())
@@ -127,15 +128,23 @@ class Chaos:
         """Wake all, let them come to their end, and then have the work done."""
         for pid in sorted(self.stopped):
             self.wake(pid)
-        deadline = time.monotonic() + _PATIENCE
+        told, since = 0, time.monotonic()
         while True:
             self.reap()
+            lines = self.ledger.lines()
             if not self.running:
-                if any(line["what"] == "finished" for line in self.ledger.lines()):
+                if any(line["what"] == "finished" for line in lines):
                     return
                 self.start()
-            assert time.monotonic() < deadline, self.ledger.lines()[-10:]
+            if len(lines) > told:
+                told, since = len(lines), time.monotonic()
+            assert time.monotonic() < since + _PATIENCE, f"{self.running} hang: {lines[-5:]}"
             time.sleep(0.01)
+
+    def end(self) -> None:
+        """Leave nobody behind."""
+        for pid in [*self.running, *self.stopped]:
+            self.send(pid, signal.SIGKILL)
 
 
 _NOTHING: Any = 0
@@ -186,10 +195,13 @@ def test_whatever_happens_to_processes_nothing_is_sent_twice_and_nothing_is_lost
         url = url_of(store, directory)
         with SyncClient.open(url) as client:
             chaos = Chaos(forker, url, ledger, chance)
-            chaos.start()
-            for _ in range(chance.randint(10, 40)):
-                chaos.act()
-            chaos.finish()
+            try:
+                chaos.start()
+                for _ in range(chance.randint(10, 40)):
+                    chaos.act()
+                chaos.finish()
+            finally:
+                chaos.end()
             check(client, ledger)
         became += Counter(line["what"] for line in ledger.lines())
         became["stopped"] += chaos.stops

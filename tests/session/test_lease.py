@@ -23,9 +23,12 @@ from holdfast.errors import (
     SessionBusyError,
     SessionLostError,
     StoreClosedError,
+    StoreConnectionError,
     UnknownEffectError,
 )
 from holdfast.session import lease as leases
+from holdfast.verbs import plan
+from holdfast.verbs.plan import Plan
 from tests.clients import PERSISTENT, url_of
 from tests.integration.fork_server import PATH, ROOT, ForkServer
 from tests.session.conftest import Open
@@ -292,6 +295,29 @@ def test_a_clock_that_is_set_back_does_not_hide_the_newest_checkpoint(
         run.state["n"] = 3
     with session() as run:
         assert run.state == {"n": 3}
+
+
+def test_an_async_run_ends_although_its_servers_client_takes_a_cancellation_for_a_timeout() -> None:
+    async def work() -> None:
+        begun = asyncio.Event()
+
+        async def late() -> None:
+            begun.set()
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                raise StoreConnectionError("no answer in time") from None
+
+        def keep_lease() -> Plan[None]:
+            yield from plan.call(late)
+
+        async with Client.memory() as client, asyncio.timeout(60):
+            async with client.session(AGENT, session_id=SESSION, lease_seconds=0.04) as run:
+                run._core.keep_lease = keep_lease  # type: ignore[method-assign]
+                await begun.wait()
+                begun.clear()
+
+    asyncio.run(work())
 
 
 def test_a_lease_held_with_a_clock_set_back_is_still_held(session: Open, clock: Clock) -> None:

@@ -91,10 +91,9 @@ class AsyncRun(RunFace):
                 last_first.push_async_callback(fork._close, cut_off)
 
     async def _end(self, error: BaseException | None) -> None:
-        if self._beat is not None:
-            self._beat.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._beat
+        while self._beat is not None and not self._beat.done():
+            self._beat.cancel()  # again: a server's client may take it for a timeout of its own
+            await asyncio.wait([self._beat], timeout=1)
         try:
             await self._client._run(self._core.finish(error))
         finally:
@@ -109,7 +108,7 @@ class AsyncRun(RunFace):
 
     async def _keep_alive(self) -> None:
         """Hold on to the session while it is worked on, however long a call takes."""
-        while True:
+        while self._is_open:
             await asyncio.sleep(self._core.options.lease_seconds / 4)
             try:
                 await self._client._run(self._core.keep_lease())

@@ -40,7 +40,7 @@ from holdfast.session.tasks import TaskRecord
 from holdfast.state.migrations import advanced
 from holdfast.stores.base import Fenced, NotTheHead, Query
 from holdfast.stores.crashpoints import reach
-from holdfast.verbs import notes, plan, save
+from holdfast.verbs import notes, plan
 from holdfast.verbs.engine import Engine
 from holdfast.verbs.plan import Plan
 from holdfast.verbs.read import restore
@@ -450,7 +450,7 @@ class Core:
         reach("run:before_checkpoint")
         unsure, self._unsure = self._unsure, (info, log)
         try:
-            yield from self._commit(info, payload, written, lease)
+            yield from heads.write(self.engine, self.head, info, payload, written, lease.fence)
         except Fenced:
             raise leases.lost(lease) from None
         except NotTheHead:
@@ -460,32 +460,6 @@ class Core:
             return (yield from self._write_past(unsure, info, log, workspace, beside))
         reach("run:after_checkpoint")
         return info
-
-    def _commit(
-        self, info: CheckpointInfo, payload: dict[str, Any], written: notes.Written, lease: Lease
-    ) -> Plan[None]:
-        """Commit a checkpoint while nobody else has the session, nor wrote on it.
-
-        An offer of what the run did is no step of it.
-        """
-        follows: str | None = "" if self.head is None else self.head.checkpoint_id
-        while True:
-            try:
-                yield from save.write(
-                    self.engine, info, payload, [("effects",)], written, lease.fence, follows
-                )
-                return
-            except NotTheHead:
-                last = yield from heads.last(self.session)
-                if last is None or last.checkpoint_id == follows or (yield from self._is_gone()):
-                    follows = None  # what comes last has expired, or the head was removed
-                elif last.handoff_target is None:
-                    raise
-                else:
-                    follows = last.checkpoint_id
-
-    def _is_gone(self) -> Plan[bool]:
-        return self.head is not None and not (yield from self._is_there(self.head))
 
     def _write_past(
         self,

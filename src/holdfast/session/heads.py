@@ -16,8 +16,8 @@ from holdfast.errors import CheckpointIntegrityError
 from holdfast.model import CheckpointInfo
 from holdfast.session import journal as journals
 from holdfast.session.effects import Effect
-from holdfast.stores.base import Query
-from holdfast.verbs import notes, plan
+from holdfast.stores.base import Fence, NotTheHead, Query
+from holdfast.verbs import notes, plan, save
 from holdfast.verbs.chains import circle_error, is_next, next_in
 from holdfast.verbs.engine import Engine
 from holdfast.verbs.plan import Plan
@@ -120,3 +120,36 @@ def _below(
         if len(page) < _PAGE:
             return found
         before = page[-1].checkpoint_id
+
+
+def write(
+    engine: Engine,
+    head: CheckpointInfo | None,
+    info: CheckpointInfo,
+    payload: dict[str, Any],
+    written: notes.Written,
+    unless: Fence,
+) -> Plan[None]:
+    """Write what a run did behind its head, or as the first of its session.
+
+    NotTheHead if others wrote on the session since. An offer of what the run did is no step of it.
+    """
+    follows: str | None = "" if head is None else head.checkpoint_id
+    while True:
+        try:
+            yield from save.write(engine, info, payload, [("effects",)], written, unless, follows)
+            return
+        except NotTheHead:
+            now = yield from last((info.agent_id, info.session_id))
+            if now is None or now.checkpoint_id == follows or (yield from _is_gone(head)):
+                follows = None  # what comes last has expired, or the head was removed
+            elif now.handoff_target is None:
+                raise
+            else:
+                follows = now.checkpoint_id
+
+
+def _is_gone(head: CheckpointInfo | None) -> Plan[bool]:
+    if head is None:
+        return False
+    return not (yield from plan.query(Query(ids=[head.checkpoint_id])))
