@@ -12,7 +12,7 @@ from holdfast.cli.exits import OK, CommandError, NotFound, UsageError
 from holdfast.cli.opening import open_client, place_of
 from holdfast.cli.parsing import Parser
 from holdfast.cli.terminal import Terminal
-from holdfast.cli.words import many
+from holdfast.cli.words import clean, many
 from holdfast.errors import HoldfastError, InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -69,9 +69,16 @@ def _bundle(file: Path, options: Namespace, terminal: Terminal) -> int:
         name = client.store.name
     if terminal.json:
         terminal.emit(
-            {"checkpoints": done.checkpoints, "skipped": done.skipped, "notes": done.notes}
+            {
+                "checkpoints": done.checkpoints,
+                "skipped": done.skipped,
+                "notes": done.notes,
+                "problems": list(done.problems),
+            }
         )
     else:
+        for problem in done.problems:
+            terminal.line(f"{terminal.paint('warning', 'warn')}  {clean(problem)}")
         terminal.line(
             f"{many(done.checkpoints, 'checkpoint')} brought into {name}; "
             f"{many(done.skipped, 'checkpoint')} there already"

@@ -255,13 +255,16 @@ SHAPES: dict[str, Schema] = {
         sharing=NUMBER,
     ),
     "verify": _record(
-        ok=TRUTH, checkpoints=WHOLE, damaged=_list(_record(checkpoint_id=TEXT, reason=TEXT))
+        ok=TRUTH,
+        checkpoints=WHOLE,
+        damaged=_list(_record(checkpoint_id=TEXT, reason=TEXT)),
+        loose=_list(_record(checkpoint_id=TEXT, reason=TEXT)),
     ),
     "prune": _record(dry_run=TRUTH, kept=WHOLE, removed=_list(CHECKPOINT)),
     "gc": _record(dry_run=TRUTH, chunks=WHOLE, bytes=WHOLE),
     "export": _record(path=TEXT, checkpoints=WHOLE, chunks=WHOLE, notes=WHOLE, bytes=WHOLE),
     "import": _one_of(
-        _record(checkpoints=WHOLE, skipped=WHOLE, notes=WHOLE),
+        _record(checkpoints=WHOLE, skipped=WHOLE, notes=WHOLE, problems=_list(TEXT)),
         _record(threads=WHOLE, checkpoints=WHOLE, skipped=WHOLE, writes=WHOLE),
     ),
     "migrate": _record(store=TEXT, from_=_maybe(WHOLE), to=WHOLE, migrated=TRUTH),
