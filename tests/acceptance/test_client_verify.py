@@ -329,3 +329,18 @@ def test_a_truncated_file_is_noticed(tmp_path: Path, fraction: float) -> None:
 
     with pytest.raises(HoldfastError), SyncClient.sqlite(path) as client:
         assert [client.restore(i).execution_state["step"] for i in saved] == [*range(40)]
+
+
+def test_notes_that_lead_to_what_was_removed_are_loose_and_no_damage() -> None:
+    with SyncClient.memory() as client:
+        with client.session("coder", session_id="s") as run:
+            run.checkpoint("one")
+        newest, before = client.timeline("coder", "s")[:2]
+        client.expire(newest.checkpoint_id)
+
+        verified = client.verify()
+
+    assert verified.ok
+    for each in verified.loose:
+        assert each.checkpoint_id == before.checkpoint_id
+        assert newest.checkpoint_id in each.reason

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import CheckpointIntegrityError, StoreFormatError, SyncClient
+from holdfast.stores.sqlite_guard import Allowance
 from tests.hostile.child import AGENT, SESSION
 from tests.hostile.kit import crashes, fill, judged, judged_one
 from tests.hostile.sqlite_files import (
@@ -175,3 +176,21 @@ def a_log(good: Path, path: Path) -> bytes:
     with SyncClient.sqlite(path) as client:
         client.save(AGENT, execution_state={"more": "x" * 20_000}, session_id="more")
         return Path(f"{path}-wal").read_bytes()
+
+
+def test_no_more_is_read_from_a_file_than_it_can_hold(tmp_path: Path) -> None:
+    path = tmp_path / "small.db"
+    path.write_bytes(bytes(4096))
+    rows = ((n, b"x" * 2**20) for n in range(1000))
+
+    with pytest.raises(CheckpointIntegrityError, match="more is read from it than it can hold"):
+        list(Allowance(path).measured(rows, 1))
+
+
+def test_a_file_may_be_read_whole_however_large_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "large.db"
+    path.touch()
+    os.truncate(path, 2**30)
+    rows = [(n, bytes(2**20)) for n in range(40)]
+
+    assert len(list(Allowance(path).measured(rows, 1))) == 40

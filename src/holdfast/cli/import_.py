@@ -14,7 +14,7 @@ from holdfast.cli.opening import open_client, place_of
 from holdfast.cli.output import hide
 from holdfast.cli.parsing import Parser
 from holdfast.cli.terminal import Terminal
-from holdfast.cli.words import many
+from holdfast.cli.words import clean, many
 from holdfast.errors import HoldfastError, InvalidArgumentError
 from holdfast.stores.secrets import secrets_in
 
@@ -90,9 +90,16 @@ def _read(file: Path, options: Namespace, terminal: Terminal) -> int:
         name = client.store.name
     if terminal.json:
         terminal.emit(
-            {"checkpoints": done.checkpoints, "skipped": done.skipped, "notes": done.notes}
+            {
+                "checkpoints": done.checkpoints,
+                "skipped": done.skipped,
+                "notes": done.notes,
+                "problems": list(done.problems),
+            }
         )
     else:
+        for problem in done.problems:
+            terminal.line(f"{terminal.paint('warning', 'warn')}  {clean(problem)}")
         terminal.line(
             f"{many(done.checkpoints, 'checkpoint')} brought into {name}; "
             f"{many(done.skipped, 'checkpoint')} there already"

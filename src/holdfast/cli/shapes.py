@@ -315,7 +315,10 @@ SHAPES: dict[str, Schema] = {
         sharing=NUMBER,
     ),
     "verify": _record(
-        ok=TRUTH, checkpoints=WHOLE, damaged=_list(_record(checkpoint_id=TEXT, reason=TEXT))
+        ok=TRUTH,
+        checkpoints=WHOLE,
+        damaged=_list(_record(checkpoint_id=TEXT, reason=TEXT)),
+        loose=_list(_record(checkpoint_id=TEXT, reason=TEXT)),
     ),
     "prune": _record(dry_run=TRUTH, kept=WHOLE, removed=_list(CHECKPOINT)),
     "gc": _record(
@@ -328,7 +331,7 @@ SHAPES: dict[str, Schema] = {
     ),
     "export": _record(path=TEXT, checkpoints=WHOLE, chunks=WHOLE, notes=WHOLE, bytes=WHOLE),
     "import": _one_of(
-        _record(checkpoints=WHOLE, skipped=WHOLE, notes=WHOLE),
+        _record(checkpoints=WHOLE, skipped=WHOLE, notes=WHOLE, problems=_list(TEXT)),
         _record(threads=WHOLE, checkpoints=WHOLE, skipped=WHOLE, writes=WHOLE),
     ),
     "migrate": _record(store=TEXT, from_=_maybe(WHOLE), to=WHOLE, migrated=TRUTH),

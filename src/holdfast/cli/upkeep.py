@@ -67,13 +67,23 @@ def _verify(options: Namespace, terminal: Terminal) -> int:
     with open_client(options) as client:
         found = client.verify(terminal.progress("verifying"))
     if terminal.json:
-        damaged = [{"checkpoint_id": d.checkpoint_id, "reason": d.reason} for d in found.damaged]
-        terminal.emit({"ok": found.ok, "checkpoints": found.checkpoints, "damaged": damaged})
+        damaged, loose = (
+            [{"checkpoint_id": each.checkpoint_id, "reason": each.reason} for each in some]
+            for some in (found.damaged, found.loose)
+        )
+        terminal.emit(
+            {"ok": found.ok, "checkpoints": found.checkpoints, "damaged": damaged, "loose": loose}
+        )
     else:
-        for each in found.damaged:
-            terminal.line(
-                f"{terminal.paint('damaged', 'bad')}  {each.checkpoint_id}  {clean(each.reason)}"
-            )
+        for word, style, some in (
+            ("loose  ", "dim", found.loose),
+            ("damaged", "bad", found.damaged),
+        ):
+            for each in some:
+                terminal.line(
+                    f"{terminal.paint(word, style)}  {clean(each.checkpoint_id)}  "
+                    f"{clean(each.reason)}"
+                )
         whole = "all whole" if found.ok else f"{len(found.damaged):,} damaged"
         terminal.line(f"{many(found.checkpoints, 'checkpoint')} read, {whole}")
     return OK if found.ok else DAMAGED
