@@ -167,13 +167,6 @@ class View:
             name = f"{clean(self.session.agent_id)}/{clean(self.session.session_id)}"
             said = [str(self.standing)] if self.standing else []
             said.append(many(self.session.checkpoints, "checkpoint"))
-        style = {
-            "failed": "bad",
-            "cut off": "bad",
-            "stopped": "warn",
-            "running": "good",
-            "waiting": "warn",
-        }
         room = terminal.width - sum(len(each) + 2 for each in said)
         name = cut(name, max(room, 12), _mark(terminal))
         parts = [terminal.paint(name, "session")]
