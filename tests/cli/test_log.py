@@ -1,11 +1,12 @@
 """holdfast log: lists and trees."""
 
 import json
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from holdfast import SyncClient
+from holdfast import StillWaiting, SyncClient
 from holdfast.cli.graph import draw, newest_first
 from tests.cli.kit import Holdfast, golden, normal
 
@@ -32,6 +33,53 @@ def test_without_a_session_the_newest_is_shown(project: Holdfast) -> None:
 
     assert header.startswith("coder/bolder  3 checkpoints  .holdfast/holdfast.db")
     assert "newer" in first
+
+
+def test_the_first_line_says_how_the_session_stands(holdfast: Holdfast) -> None:
+    holdfast.ok("init")
+    path = holdfast.directory / ".holdfast" / "holdfast.db"
+
+    def standing(session: str) -> object:
+        said = holdfast.ok("log", session).splitlines()[0]
+        told = holdfast.json("log", session)["session"]["standing"]
+        assert (told or "") in said
+        return told
+
+    with SyncClient.sqlite(path) as client:
+        with client.session("coder", session_id="done") as run:
+            assert standing("done") == "running"
+            run.state["x"] = 1
+        with suppress(ValueError), client.session("coder", session_id="broken"):
+            raise ValueError
+        client.save("coder", execution_state={}, session_id="plain")
+        with (
+            suppress(StillWaiting),
+            client.session(
+                "coder", session_id="asking", approval="wait", approval_timeout=0
+            ) as run,
+        ):
+            run.call(print, "x", effect="irreversible")
+        client.handoff(client.timeline("coder", "done")[0].checkpoint_id, "reviewer")
+
+    assert standing("broken") == "failed"
+    assert standing("plain") is None
+    assert standing("asking") == "waiting"
+    assert standing("done") == "handed off"
+
+
+def test_files_are_counted_with_their_lines(holdfast: Holdfast) -> None:
+    holdfast.ok("init")
+    page = holdfast.directory / "page"
+    page.write_text("one\ntwo\n")
+    holdfast.ok("snapshot", "--session", "s", "-m", "first")
+    page.write_text("one\n2\nthree\n")
+    (holdfast.directory / "new").write_text("x\n")
+    holdfast.ok("snapshot", "--session", "s", "-m", "second")
+
+    assert "second  ~2 files +3 −1" in holdfast.ok("log", "s")
+    newest, oldest = holdfast.json("log", "s")["checkpoints"]
+    assert newest["files"] == {"files": 2, "added": 3, "removed": 1}
+    assert oldest["files"] is None
 
 
 def test_a_limit_tells_how_many_are_left_out(project: Holdfast) -> None:

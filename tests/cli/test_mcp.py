@@ -106,6 +106,27 @@ async def test_the_server_is_confined_to_its_workspace(tmp_path: Path) -> None:
     assert (outside / "file").read_text() == "outside"
 
 
+async def test_odd_arguments_are_errors_that_the_model_can_read(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    async with serving(tmp_path) as call:
+        await call("checkpoint", name="first")
+        for limit in (10**30, 0, -1):
+            assert "limit is a number from 1 to 1000" in await call.fails("log", limit=limit)
+        for name in ("x" * 50_000, "nul\x00", ""):
+            assert "a name has 1 to 500 characters" in await call.fails("checkpoint", name=name)
+            assert "a name has" in await call.fails("fork", checkpoint="first", name=name)
+        for odd in ("-" * 50_000, "~" * 50_000, "first~" + "9" * 50_000, "\x1b[31m\x00"):
+            said = await call.fails("rollback", checkpoint=odd)
+            assert len(said) < 2000
+            assert "\x1b" not in said
+            await call.fails("diff", old=odd)
+        wrong: Any
+        for wrong in ([], {}, 5, None):
+            await call.fails("rollback", checkpoint=wrong)
+            await call.fails("log", limit="many")
+        assert len((await call("log"))["checkpoints"]) == 1
+
+
 def test_without_the_sdk_it_says_what_to_install(holdfast: Holdfast) -> None:
     hidden = holdfast.directory / "mcp"
     hidden.mkdir()

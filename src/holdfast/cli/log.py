@@ -38,6 +38,13 @@ _NARROW = 60
 """Below so many columns there is no room for plans and lines."""
 _MARKS = {"head": "head", "failed": "bad", "rolled back": "dim", "handed off": "warn"}
 _SYMBOLS = {"@": "head", "x": "bad", "o": "dim", "*": "name"}
+_STANDINGS = {
+    "failed": "bad",
+    "cut off": "bad",
+    "stopped": "warn",
+    "running": "good",
+    "waiting": "warn",
+}
 _PROMPT = "UserPromptSubmit: "
 
 
@@ -47,7 +54,8 @@ def log(parser: Parser) -> None:
         "Marks: @ the head, × failed, ◌ rolled back (it leads to no head any more), ○ any other.\n"
         "Columns: the end of the id (enough to name it), step name, session, tasks done, files "
         "and lines\nchanged, age. Above them the session and how it stands: running, waiting "
-        "(for approval), ended,\nfailed, or cut off (its process is gone and has not ended it).",
+        "(for approval), ended,\nfailed, handed off, stopped (left before its end) or cut off (its "
+        "process is gone).",
         "holdfast log",
         "holdfast log --graph fix-42",
         "holdfast log --all -n 20 --json",
@@ -161,11 +169,10 @@ class View:
             name = f"{clean(self.session.agent_id)}/{clean(self.session.session_id)}"
             said = [str(self.standing)] if self.standing else []
             said.append(many(self.session.checkpoints, "checkpoint"))
-        style = {"failed": "bad", "cut off": "bad", "running": "good", "waiting": "warn"}
         room = terminal.width - sum(len(each) + 2 for each in said)
         name = cut(name, max(room, 12), _mark(terminal))
         parts = [terminal.paint(name, "session")]
-        parts += [terminal.paint(each, style.get(each, "dim")) for each in said]
+        parts += [terminal.paint(each, _STANDINGS.get(each, "dim")) for each in said]
         left = terminal.width - width(name) - sum(len(each) + 2 for each in said) - 2
         where = self._where()
         if width(where) > left:  # the end of a path says more than its beginning

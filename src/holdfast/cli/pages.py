@@ -50,6 +50,10 @@ Colours appear on a terminal only, and not with `NO_COLOR`; `--color always` ask
 output is paged on a terminal with `HOLDFAST_PAGER`, `PAGER` or `less -FRX`; `--no-pager` prints it.
 On a pipe lines are as long as they are, unless `COLUMNS` is set.
 
+Whatever is printed, also in errors, is safe for a terminal: control characters of names and values
+are written as `\\x1b`, and passwords in URLs as `***`. What goes wrong is one line; should it be a
+fault of holdfast itself, `HOLDFAST_DEBUG=1` shows where.
+
 Commands that remove or replace something show what they would do and ask. Without a terminal they
 need `--yes`.
 

@@ -59,6 +59,7 @@ _CHECKPOINT_FIELDS: dict[str, Schema] = {
 }
 CHECKPOINT = _record(**_CHECKPOINT_FIELDS)
 PROGRESS = _maybe(_record(done=WHOLE, total=WHOLE))
+STANDINGS = ("running", "waiting", "failed", "handed off", "ended", "stopped", "cut off")
 MARKER: Schema = {"enum": ["head", "failed", "rolled back", "handed off"]}
 TASK: Schema = {
     **_record(id=TEXT, name=TEXT, status=TEXT),
@@ -205,7 +206,7 @@ SHAPES: dict[str, Schema] = {
                 agent_id=TEXT,
                 session_id=TEXT,
                 checkpoints=WHOLE,
-                standing=_maybe({"enum": ["running", "waiting", "failed", "ended", "cut off"]}),
+                standing=_maybe({"enum": list(STANDINGS)}),
             )
         ),
         checkpoints=_list(

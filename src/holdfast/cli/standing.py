@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from holdfast.cli.opening import Looking
     from holdfast.stores.base import SessionInfo
 
-Standing = Literal["running", "waiting", "failed", "ended", "cut off"]
+Standing = Literal["running", "waiting", "failed", "handed off", "ended", "stopped", "cut off"]
+_LAST_STEP = "end"
+"""What a run calls its last checkpoint, when its program has come to its end."""
 
 _ASKED = "/approvals"
 
@@ -29,7 +31,11 @@ def standing_of(client: Looking, session: SessionInfo) -> Standing | None:
     is_released, owner, until = last
     if not is_released:
         return "running" if _is_alive(owner, until) else "cut off"
-    return "failed" if _has_failed(session) else "ended"
+    if _has_failed(session):
+        return "failed"
+    if session.head.handoff_target is not None:
+        return "handed off"
+    return "ended" if session.head.step_name == _LAST_STEP else "stopped"
 
 
 def _has_failed(session: SessionInfo) -> bool:
