@@ -1,15 +1,11 @@
 """What waits for a person: status leads with it, resolve and approve end it."""
 
-import json
-from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
-
 import pytest
 
 from holdfast import SyncClient
-from holdfast.cli.waiting import Waiting, open_interrupts, show
+from holdfast.adapters.langgraph import HoldfastSaver
 from tests.cli.kit import Holdfast
+from tests.graphs import asking
 
 AGENT = """
 import os, signal, sys
@@ -158,37 +154,15 @@ def test_arguments_that_are_none_decide_nothing(asked: Holdfast, given: str) -> 
     assert asked.json("pending")["pending"] == [call]
 
 
-class Said:
-    """A terminal that remembers."""
+def test_status_tells_of_questions_that_graphs_wait_at(holdfast: Holdfast) -> None:
+    holdfast.ok("init")
+    with HoldfastSaver.from_sqlite(holdfast.directory / ".holdfast/holdfast.db") as saver:
+        graph = asking("ship \x1b[31m it?", name="review").compile(checkpointer=saver)
+        graph.invoke({"log": []}, {"configurable": {"thread_id": "thread-1"}})
 
-    unicode = True
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def line(self, text: str) -> None:
-        self.lines.append(text)
-
-    def paint(self, text: str, style: str) -> str:
-        return text
-
-
-def test_questions_of_graphs_are_shown_where_the_client_tells_of_them(tmp_path: Path) -> None:
-    asked = SimpleNamespace(
-        agent_id="graph",
-        session_id="thread-1",
-        checkpoint_id="c",
-        node="review",
-        interrupt_id="0123456789",
-        value={"ok?": "draft \x1b[31m"},
-        resume="graph.invoke(Command(resume=ANSWER))",
-    )
-    assert open_interrupts(SimpleNamespace(interrupts=lambda: [asked])) == [asked]
-    assert open_interrupts(object()) == []
-    waiting = Waiting([], [], [asked], {})
-    terminal: Any = Said()
-    show(waiting, terminal)
-    assert terminal.lines[0].startswith("asked     01234567  ")
-    assert "thread-1, review" in terminal.lines[0]
-    assert "\x1b" not in "".join(terminal.lines)
-    assert json.loads(json.dumps(waiting.as_json()))["interrupts"][0]["node"] == "review"
+    said = holdfast.ok("status")
+    assert "asked" in said
+    assert "thread-1, review" in said
+    assert "\x1b" not in said
+    (question,) = holdfast.json("status")["waiting"]["interrupts"]
+    assert (question["node"], question["session_id"]) == ("review", "thread-1")

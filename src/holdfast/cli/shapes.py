@@ -107,15 +107,6 @@ UNKNOWN_CALL = _record(
     started_at=TIME,
     reason=_maybe(TEXT),
 )
-INTERRUPT = _record(
-    id=_maybe(TEXT),
-    agent_id=TEXT,
-    session_id=TEXT,
-    checkpoint_id=TEXT,
-    node=_maybe(TEXT),
-    value=TYPED,
-    resume=TEXT,
-)
 OFFER = _record(
     checkpoint_id=TEXT,
     from_agent=TEXT,
@@ -177,7 +168,7 @@ SHAPES: dict[str, Schema] = {
         waiting=_record(
             unknown=_list(UNKNOWN_CALL),
             approvals=_list(QUESTION),
-            interrupts=_list(INTERRUPT),
+            interrupts=_list(ASKED),
             offers=_map(WHOLE),
         ),
     ),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.approvals import question_json
 from holdfast.cli.terminal import Terminal
+from holdfast.cli.threads import asked_json
 from holdfast.cli.values import short
 from holdfast.cli.words import age, clean, cut
 from holdfast.core.text import to_json
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from holdfast.client import SyncClient
     from holdfast.session.approval import Question
     from holdfast.session.unknown import UnknownCall
+    from holdfast.verbs.interrupts import OpenInterrupt
 
 SHORT = 8
 _LISTED = 10
@@ -28,7 +30,7 @@ class Waiting:
 
     unknown: list[UnknownCall]
     approvals: list[Question]
-    interrupts: list[Any]
+    interrupts: list[OpenInterrupt]
     offers: dict[str, int]
     """How many, by the agent they were made to."""
 
@@ -37,7 +39,7 @@ class Waiting:
         return {
             "unknown": [call_json(each) for each in self.unknown],
             "approvals": [question_json(each) for each in self.approvals],
-            "interrupts": [_interrupt_json(each) for each in self.interrupts],
+            "interrupts": asked_json(self.interrupts),
             "offers": self.offers,
         }
 
@@ -45,14 +47,8 @@ class Waiting:
 def what_waits(client: SyncClient) -> Waiting:
     """All that waits for a person in a store."""
     return Waiting(
-        client.unknown_effects(), client.pending(), open_interrupts(client), _open_offers(client)
+        client.unknown_effects(), client.pending(), client.interrupts(), _open_offers(client)
     )
-
-
-def open_interrupts(client: Any) -> list[Any]:
-    """Questions that graphs stopped at, where the client can tell of them."""
-    asked = getattr(client, "interrupts", None)
-    return [] if asked is None else list(asked())
 
 
 def _open_offers(client: SyncClient) -> dict[str, int]:
@@ -111,16 +107,4 @@ def call_json(call: UnknownCall) -> dict[str, Any]:
         "kwargs": to_json(call.kwargs),
         "started_at": call.started_at.isoformat(),
         "reason": call.reason,
-    }
-
-
-def _interrupt_json(each: Any) -> dict[str, Any]:
-    return {
-        "id": each.interrupt_id,
-        "agent_id": each.agent_id,
-        "session_id": each.session_id,
-        "checkpoint_id": each.checkpoint_id,
-        "node": each.node,
-        "value": to_json(each.value),
-        "resume": each.resume,
     }
