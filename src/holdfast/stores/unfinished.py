@@ -2,8 +2,8 @@
 
 For each thing there is a small file beside the store that says where it is, locked for as long as
 its maker lives. A thing whose note nobody has locked is left behind, and removed by the next gc or
-workspace that is opened on the store. Its name ends as the note's does, so that a note can lead to
-nothing else.
+workspace that is opened on the store. Its name tells what it is and ends as the note's does, so
+that a note can lead to nothing else.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import fcntl
 import logging
 import os
+import re
 import secrets
 import shutil
 import stat
@@ -28,6 +29,7 @@ logger = logging.getLogger("holdfast")
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _LONGEST = 16 * 1024
 _OLD_DRAFT = 60.0
+_OURS = re.compile(rb".*holdfast-[a-z-]+-[0-9a-f]{16}", re.DOTALL)
 
 
 def notes_of(files: Collection[str]) -> str:
@@ -97,7 +99,7 @@ def left_behind(files: Collection[str], remove: bool = True) -> list[str]:
         try:
             if lock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB):
                 path = os.read(fd, _LONGEST)
-                if path.endswith(entry.name.encode()) and os.path.lexists(path):
+                if _is_ours(path, entry.name) and os.path.lexists(path):
                     found.append(os.fsdecode(path))
                     if remove:
                         _remove(path)
@@ -108,6 +110,11 @@ def left_behind(files: Collection[str], remove: bool = True) -> list[str]:
         finally:
             os.close(fd)
     return found
+
+
+def _is_ours(path: bytes, token: str) -> bool:
+    """Whether only a maker can have given it that name: a store may come from anybody."""
+    return _OURS.fullmatch(os.path.basename(path)) is not None and path.endswith(token.encode())
 
 
 def _remove(path: bytes) -> None:
