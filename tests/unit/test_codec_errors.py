@@ -130,7 +130,6 @@ def test_each_kind_of_live_thing_is_refused_with_the_remedy(unkeepable: Any) -> 
         object.__init__,
         property(),
         staticmethod(len),
-        np.random.default_rng(1),
         np.ma.masked_array([1]),
         np.array(["x"], np.dtypes.StringDType()),
         np.zeros(2, "V0"),
