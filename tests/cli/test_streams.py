@@ -8,6 +8,7 @@ import pytest
 
 from holdfast import Keep, SyncClient
 from holdfast.errors import HoldfastError, MissingPackageError
+from holdfast.verbs.verify import Damage, Verified
 from tests.cli.kit import Holdfast, environment
 
 
@@ -54,6 +55,17 @@ def test_results_print_as_summaries(tmp_path: Path) -> None:
         assert len(repr(each)) < 300
     assert str(pruned).startswith("removed 490 checkpoints of ")
     assert "and 487 more), kept 10" in str(pruned)
+
+
+def test_a_verification_prints_as_a_summary() -> None:
+    damaged = [Damage(f"checkpoint-{number}", "chunk 00 is missing") for number in range(500)]
+    verified = Verified(1000, damaged, damaged[:2])
+
+    assert repr(verified) == (
+        "<Verified: 1,000 checkpoints verified, 500 damaged; checkpoint-0 (chunk 00 is missing); "
+        "checkpoint-1 (chunk 00 is missing); checkpoint-2 (chunk 00 is missing); and 497 more; "
+        "2 notes lead nowhere>"
+    )
 
 
 def test_a_restore_prints_as_a_summary(tmp_path: Path) -> None:

@@ -21,13 +21,13 @@ import pytest
 from holdfast import SyncClient
 from tests.clients import FACES, url_of
 from tests.integration.fork_server import PATH, ROOT
+from tests.programs import library
 from tests.session.chaos_jobs import STEPS, Ledger
 from tests.session.kit import AGENT, SESSION
 
 pytestmark = pytest.mark.crash
 
 RUNS = max(5, int(os.environ.get("HOLDFAST_CRASHES", "60")) // 4)
-FAKETIME = sorted(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"))
 _PATIENCE = 120.0
 """Seconds without any news after which a process counts as hanging."""
 
@@ -36,9 +36,9 @@ class Forker:
     """A process that forks workers, and whose clock can be set."""
 
     def __init__(self) -> None:
-        assert FAKETIME, "libfaketime is missing: run `make services`"
+        faketime = library("*/faketime/libfaketime.so.1", package="faketime")
         clock = {
-            "LD_PRELOAD": str(FAKETIME[0]),
+            "LD_PRELOAD": str(faketime),
             "FAKETIME": "+0",
             "FAKETIME_NO_CACHE": "1",
             "FAKETIME_DONT_FAKE_MONOTONIC": "1",

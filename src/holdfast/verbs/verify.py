@@ -22,6 +22,7 @@ Progress = Callable[[int, int | None], None]
 """Called with how much is done and how much there is, if that is known."""
 
 _PAGE = 500
+_FEW = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,18 @@ class Verified:
     def ok(self) -> bool:
         """Whether nothing is damaged."""
         return not self.damaged
+
+    def __str__(self) -> str:
+        parts = [f"{self.checkpoints:,} checkpoints verified, {len(self.damaged):,} damaged"]
+        parts += [f"{each.checkpoint_id} ({each.reason})" for each in self.damaged[:_FEW]]
+        if len(self.damaged) > _FEW:
+            parts.append(f"and {len(self.damaged) - _FEW:,} more")
+        if self.loose:
+            parts.append(f"{len(self.loose):,} notes lead nowhere")
+        return "; ".join(parts)
+
+    def __repr__(self) -> str:
+        return f"<Verified: {self}>"
 
 
 @dataclass(slots=True)
