@@ -57,5 +57,6 @@ def test_without_pytest_the_suite_says_what_it_needs_and_crash_points_work() -> 
     done = subprocess.run([sys.executable, "-c", WITHOUT_PYTEST], capture_output=True, text=True)
 
     assert done.stderr.splitlines()[-1] == (
-        "ImportError: holdfast.testing.StoreContract needs pytest: install it first"
+        "holdfast.errors.MissingPackageError: holdfast.testing.StoreContract needs the package "
+        "pytest: pip install pytest"
     )
