@@ -2,15 +2,15 @@
 
 RECORD = """
     INSERT INTO {schema}.checkpoints
-        (seq, session, expires, size, id, parent, root, sum, target, beneath, body)
-    SELECT seq + 7, session, {expires}, {size}, {id}, {parent}, {root}, {sum}, {target}, {beneath},
-        {body}
+        (seq, made, session, expires, size, id, parent, root, sum, target, beneath, body)
+    SELECT seq + 7, {made}, session, {expires}, {size}, {id}, {parent}, {root}, {sum}, {target},
+        {beneath}, {body}
     FROM {schema}.checkpoints LIMIT 1
 """
 
 
 def _record(**values: str) -> str:
-    columns = ("expires", "size", "parent", "root", "sum", "target", "beneath", "body")
+    columns = ("made", "expires", "size", "parent", "root", "sum", "target", "beneath", "body")
     plain = {name: name for name in columns} | {"id": "'bad'::bytea"} | values
     return RECORD.format(schema="{schema}", **plain)
 
@@ -25,6 +25,8 @@ ROWS: dict[str, str] = {
     "a parent that is itself": "UPDATE {schema}.checkpoints SET parent = id",
     "parents in a circle": "UPDATE {schema}.checkpoints SET parent = "
     "(SELECT id FROM {schema}.checkpoints ORDER BY id DESC LIMIT 1)",
+    "a time beyond all time": _record(made="9223372036854775807"),
+    "a time before all time": _record(made="-9223372036854775808"),
     "an expiry beyond all time": _record(expires="9223372036854775807"),
     "an expiry before all time": _record(expires="-9223372036854775808"),
     "a size below nothing": _record(size="-1"),

@@ -102,12 +102,16 @@ SCHEMAS: dict[str, Bad] = {
 }
 """Tables that are not ours: refused before a row is read."""
 
-RECORD = "INSERT INTO checkpoints SELECT seq + 7, {id}, session, {parent}, {expires}, {target}, "
-RECORD += "{root}, {size}, {body}, {sum} FROM checkpoints LIMIT 1"
+RECORD = """
+    INSERT INTO checkpoints (seq, made, id, session, parent, expires, target, root, size, body, sum)
+    SELECT seq + 7, {made}, {id}, session, {parent}, {expires}, {target}, {root}, {size}, {body},
+        {sum}
+    FROM checkpoints LIMIT 1
+"""
 
 
 def _record(**values: str) -> Bad:
-    columns = ("id", "parent", "expires", "target", "root", "size", "body", "sum")
+    columns = ("made", "id", "parent", "expires", "target", "root", "size", "body", "sum")
     plain = {name: name for name in columns} | {"id": "'bad'"}
     return _sql(RECORD.format(**plain | values))
 
@@ -118,6 +122,9 @@ ROWS: dict[str, Bad] = {
     "an id of three bytes": _record(id="x'010203'"),
     "an id of a megabyte": _record(id="hex(zeroblob(500000))"),
     "an id that is no text": _record(id="CAST(x'fffe41' AS TEXT)"),
+    "a time that is text": _record(made="'then'"),
+    "a time beyond all time": _record(made="9223372036854775807"),
+    "a time before all time": _record(made="-9223372036854775808"),
     "a parent that is a number": _record(parent="7"),
     "a parent of a megabyte": _record(parent="hex(zeroblob(500000))"),
     "an expiry that is text": _record(expires="'soon'"),
