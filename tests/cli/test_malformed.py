@@ -55,6 +55,12 @@ def words_for(session: SessionInfo, folder: Path) -> dict[str, str]:
     }
 
 
+@pytest.fixture(autouse=True)
+def back_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands may go elsewhere, and other tests are to be here."""
+    monkeypatch.chdir(os.getcwd())
+
+
 def wrong_with(
     names: tuple[str, ...] | list[str], session: SessionInfo, store: Path, tmp_path: Path
 ) -> dict[str, list[str]]:

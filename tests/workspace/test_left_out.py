@@ -66,10 +66,12 @@ def test_read_only_files_and_directories_are_put_back_and_stay_read_only() -> No
         unprivileged(work)
 
 
-def test_sockets_and_fifos_are_reported_and_left_alone(workspace: Workspace, root: Path) -> None:
+def test_sockets_and_fifos_are_reported_and_left_alone(
+    workspace: Workspace, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     os.mkfifo(root / "pipe")
     with socket.socket(socket.AF_UNIX) as server:
-        os.chdir(root)
+        monkeypatch.chdir(root)
         server.bind("socket")
         put(root / "file")
 

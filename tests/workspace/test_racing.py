@@ -18,6 +18,7 @@ from holdfast.workspace import Restored, Workspace, WorkspaceError, exchange
 from tests.workspace.editors import version
 from tests.workspace.kit import at, left_behind, picture, put
 
+ROOT = Path(__file__).parents[2]
 RACES = int(os.environ.get("HOLDFAST_RACES", "20"))
 
 
@@ -26,7 +27,7 @@ def editor(kind: str, file: Path, progress: Path) -> Iterator[subprocess.Popen[b
     """An editor that has begun to write."""
     progress.write_bytes(bytes(8))
     command = [sys.executable, "-m", "tests.workspace.editors", kind, str(file), str(progress)]
-    with subprocess.Popen(command) as process:
+    with subprocess.Popen(command, cwd=ROOT) as process:
         try:
             while told(progress) < 3:
                 assert process.poll() is None
