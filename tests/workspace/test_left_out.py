@@ -6,6 +6,8 @@ import stat
 import time
 from pathlib import Path
 
+import pytest
+
 from holdfast import SyncClient
 from holdfast.workspace import Workspace
 from tests.workspace.kit import back, open_to_all, paths, picture, put, unprivileged
