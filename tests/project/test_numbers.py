@@ -15,8 +15,6 @@ QUOTED = [
     ("docs/langgraph.md", "500 copies: {} |", "LG", "LangGraph on SqliteSaver", "bytes kept"),
     ("docs/redis.md", "of 1 KB takes {} in all", "S2-redis", "Holdfast, redis", "bytes kept"),
     ("docs/postgres.md", "of 1 KB takes {} in", "S2-postgres", "Holdfast, postgres", "bytes kept"),
-    ("benchmarks/README.md", "{} at 10 messages", "S2-redis", "Holdfast, redis", "save at 10"),
-    ("benchmarks/README.md", ", {} at 500: what", "S2-redis", "Holdfast, redis", "save at 500"),
 ]
 
 
