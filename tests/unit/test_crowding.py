@@ -15,12 +15,11 @@ from hypothesis import strategies as st
 from holdfast import CheckpointIntegrityError, SerializationError, SyncClient
 from holdfast.core.basics import FROZENSET, PAIRS, SET
 from holdfast.core.codec import pack, unpack
-from holdfast.core.crowding import FEW, _dict_tables
+from holdfast.core.crowding import FEW
 from holdfast.core.text import dumps, from_json, loads, to_json
 from tests import strategies as s
+from tests.unit.collisions import PRIME, on_one_trail
 
-PRIME = 2**61 - 1
-"""Integers hash by their remainder when divided by this."""
 COUNT = 5000
 
 
@@ -93,54 +92,12 @@ def test_a_few_that_collide_are_kept(kind: str) -> None:
 
 
 def test_distinct_hashes_on_one_trail_are_refused() -> None:
-    """Half of them fill a trail through the table, the others are made to walk along it."""
-    mask, held = _dict_tables(COUNT)[-2]
-    trail, at = list[int](), 1
-    while len(trail) < held // 2:
-        trail.append(at)
-        at = (at * 5 + 1) & mask
-    walkers = led_to(trail, mask, held - len(trail))
-    assert len(set(map(hash, walkers))) == len(walkers)
-    flat = [part for key in (*trail, *walkers, *range(10**9, 10**9 + 9)) for part in (key, 1)]
+    chosen = on_one_trail()
+    assert len(set(map(hash, chosen))) == len(chosen)
+    flat = [part for key in chosen for part in (key, 1)]
 
     with pytest.raises(CheckpointIntegrityError, match="collide"):
         unpack(ormsgpack.packb(ormsgpack.Ext(PAIRS, packed_list(flat))))
-
-
-def led_to(trail: list[int], mask: int, count: int) -> list[int]:
-    """Hashes whose every jump ends on the trail, the last ones near its beginning."""
-    places, start, bits = set(trail), set(trail[: len(trail) // 8]), mask.bit_length()
-    rnd, found = random.Random(3), set[int]()
-
-    def grown(low: int, known: int) -> int | None:
-        """A hash with these low bits, if there is one that stays on the trail."""
-        at, perturb = low & mask, low
-        for _ in range((known - bits) // 5):
-            perturb >>= 5
-            at = (at * 5 + 1 + perturb) & mask
-            if at not in places:
-                return None
-        if known >= 60:
-            for _ in range(20):
-                perturb >>= 5
-                at = (at * 5 + 1 + perturb) & mask
-                if at not in places:
-                    return None
-                if not perturb:
-                    return low if at in start else None
-        options = list(range(32))
-        rnd.shuffle(options)
-        for more in options:
-            answer = grown(low | more << known, known + 5)
-            if answer is not None:
-                return answer
-        return None
-
-    while len(found) < count:
-        made = grown(rnd.choice(trail), bits)
-        if made is not None and made < PRIME:
-            found.add(made)
-    return sorted(found - places)
 
 
 COMMON: dict[str, Any] = {

@@ -1,6 +1,5 @@
 """Numbers chosen to collide in LangGraph's form of a value are refused before a dict is made."""
 
-import random
 import uuid
 from decimal import Decimal
 from typing import Any
@@ -14,11 +13,9 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from holdfast import SerializationError
 from holdfast.adapters.langgraph.crowded import _large_keys
 from holdfast.adapters.langgraph.reading import STRICT, At
-from holdfast.core.crowding import FEW, _dict_tables
+from holdfast.core.crowding import FEW
+from tests.unit.collisions import COUNT, PRIME, on_one_trail
 
-PRIME = 2**61 - 1
-"""Integers hash by their remainder when divided by this."""
-COUNT = 3000
 _PACK = ormsgpack.OPT_NON_STR_KEYS
 
 keys = st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False) | st.text(max_size=40)
@@ -90,50 +87,7 @@ def test_elements_that_collide_are_refused(kind: str, name: str) -> None:
 
 
 def test_keys_that_collide_are_refused() -> None:
-    """Half of them fill a trail through the table, the others are made to walk along it."""
-    mask, held = _dict_tables(COUNT)[-2]
-    trail, at = list[int](), 1
-    while len(trail) < held // 2:
-        trail.append(at)
-        at = (at * 5 + 1) & mask
-    walkers = led_to(trail, mask, held - len(trail))
-    chosen = dict.fromkeys([*trail, *walkers, *range(10**9, 10**9 + 9)], 0)
+    chosen = dict.fromkeys(on_one_trail(), 0)
 
     with pytest.raises(SerializationError, match="collide"):
         load("msgpack", ormsgpack.packb([1, chosen], option=_PACK))
-
-
-def led_to(trail: list[int], mask: int, count: int) -> list[int]:
-    """Hashes whose every jump ends on the trail, the last ones near its beginning."""
-    places, start, bits = set(trail), set(trail[: len(trail) // 8]), mask.bit_length()
-    rnd, found = random.Random(3), set[int]()
-
-    def grown(low: int, known: int) -> int | None:
-        """A hash with these low bits, if there is one that stays on the trail."""
-        at, perturb = low & mask, low
-        for _ in range((known - bits) // 5):
-            perturb >>= 5
-            at = (at * 5 + 1 + perturb) & mask
-            if at not in places:
-                return None
-        if known >= 60:
-            for _ in range(20):
-                perturb >>= 5
-                at = (at * 5 + 1 + perturb) & mask
-                if at not in places:
-                    return None
-                if not perturb:
-                    return low if at in start else None
-        options = list(range(32))
-        rnd.shuffle(options)
-        for more in options:
-            answer = grown(low | more << known, known + 5)
-            if answer is not None:
-                return answer
-        return None
-
-    while len(found) < count:
-        made = grown(rnd.choice(trail), bits)
-        if made is not None and made < PRIME:
-            found.add(made)
-    return sorted(found - places)

@@ -140,18 +140,22 @@ def preview(going: Going, terminal: Terminal) -> None:
     )
     terminal.line(f"  state  {many(going.changes, 'change')}")
     if going.files is not None:
-        written, removed = going.files.written, going.files.removed
-        where = clean(going.folder or "")
-        terminal.line(f"  files  {len(written)} written, {len(removed)} removed in {where}")
-        shown = [*(f"write {each}" for each in written), *(f"remove {each}" for each in removed)]
-        for line in shown[:_LISTED]:
-            terminal.line(f"    {clean(line)}")
-        if len(shown) > _LISTED:
-            terminal.line(f"    … and {len(shown) - _LISTED} more")
+        preview_files(going.files, going.folder or "", terminal)
     for call in going.undone:
         terminal.line(f"  undo   {clean(str(call))}")
     for call in going.standing:
         terminal.line(f"  stays done  {_told(call)}")
+
+
+def preview_files(planned: Restored, folder: str, terminal: Terminal) -> None:
+    """Say what is about to be done to the files in a directory."""
+    written, removed = planned.written, planned.removed
+    terminal.line(f"  files  {len(written)} written, {len(removed)} removed in {clean(folder)}")
+    shown = [*(f"write {each}" for each in written), *(f"remove {each}" for each in removed)]
+    for line in shown[:_LISTED]:
+        terminal.line(f"    {clean(line)}")
+    if len(shown) > _LISTED:
+        terminal.line(f"    … and {len(shown) - _LISTED} more")
 
 
 def _named(info: CheckpointInfo) -> str:

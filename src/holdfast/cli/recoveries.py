@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from holdfast.cli.exits import OK, Refused
+from holdfast.cli.going_back import preview_files
 from holdfast.cli.terminal import Terminal
 from holdfast.cli.words import clean
 from holdfast.cli.working import SessionFiles, opened
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 UNDONE = "recovery_undone"
 """The tag of a checkpoint that took back what a recovery did: the tree that led back."""
-_LISTED = 10
 _LOOKED_AT = 1000
 
 
@@ -108,16 +108,10 @@ def undo_recovery(
 
 
 def _preview(session: SessionInfo, planned: Restored, folder: str, terminal: Terminal) -> None:
-    written, removed = planned.written, planned.removed
     terminal.line(
-        f"session {clean(session.session_id)} gets its files as they were found when it was opened"
+        f"session {clean(session.session_id)} gets its files back as they were found after a crash"
     )
-    terminal.line(f"  files  {len(written)} written, {len(removed)} removed in {clean(folder)}")
-    shown = [*(f"write {each}" for each in written), *(f"remove {each}" for each in removed)]
-    for line in shown[:_LISTED]:
-        terminal.line(f"    {clean(line)}")
-    if len(shown) > _LISTED:
-        terminal.line(f"    … and {len(shown) - _LISTED} more")
+    preview_files(planned, folder, terminal)
 
 
 def _json(

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
-from holdfast.core.brief import brief
 from holdfast.errors import (
     ApprovalDenied,
     CheckpointIntegrityError,
@@ -21,7 +20,7 @@ from holdfast.errors import (
     UnknownEffectError,
 )
 from holdfast.model import checked_name
-from holdfast.session.effects import KINDS, Effect, copied
+from holdfast.session.effects import KINDS, WHOLE, Effect, copied, written
 from holdfast.stores.base import Fence, NoteExists
 from holdfast.verbs import events, kept, notes, plan
 from holdfast.verbs.engine import Engine
@@ -33,7 +32,6 @@ ASKED = "/approvals"
 """Where all questions are noted, each under the id of its effect."""
 _PATIENCE = 5.0
 _SHORTEST = 6
-_WHOLE = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +93,7 @@ class Question:
     expires_at: datetime | None
 
     def __str__(self) -> str:
-        # Whole: who decides of a call decides of every character of it.
-        shown = [brief(each, _WHOLE) for each in self.args]
-        shown += [f"{name}={brief(each, _WHOLE)}" for name, each in self.kwargs.items()]
-        return f"{self.tool}({', '.join(shown)})"
+        return written(self.tool, self.args, self.kwargs, WHOLE)
 
 
 def ask(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -27,6 +27,9 @@ Block = tuple[str | None, int]
 """Where a program makes calls: a task and which attempt at it, or the session itself."""
 
 T = TypeVar("T")
+_ROOM = 58
+WHOLE = 100_000
+"""Room for all of an argument: who decides of a call decides of every character of it."""
 _PLAIN = (str, int, float, bool, bytes, type(None))
 
 
@@ -108,9 +111,7 @@ class Effect:
         return replace(self, ended_at=datetime.now(UTC), **changes)
 
     def __str__(self) -> str:
-        shown = [_short(each) for each in self.args]
-        shown += [f"{name}={_short(each)}" for name, each in self.kwargs.items()]
-        return f"{self.tool}({', '.join(shown)})"
+        return written(self.tool, self.args, self.kwargs, _ROOM)
 
 
 _FIELDS = tuple(Effect.__dataclass_fields__)
@@ -168,8 +169,11 @@ def _says_nothing(name: str, value: Any) -> bool:
     return type(value) is type(default) and bool(value == default)
 
 
-def _short(value: Any) -> str:
-    return brief(value, 58)
+def written(tool: str, args: Iterable[Any], kwargs: Mapping[str, Any], room: int) -> str:
+    """A call as one would write it; each argument in so many characters at most."""
+    shown = [brief(each, room) for each in args]
+    shown += [f"{name}={brief(each, room)}" for name, each in kwargs.items()]
+    return f"{tool}({', '.join(shown)})"
 
 
 def check_call(

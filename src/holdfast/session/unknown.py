@@ -14,7 +14,7 @@ from holdfast.session import heads
 from holdfast.session import journal as journals
 from holdfast.session import lease as leases
 from holdfast.session.core import Core, Options
-from holdfast.session.effects import Effect
+from holdfast.session.effects import WHOLE, Effect, written
 from holdfast.session.journal import ENDED, RETRY
 from holdfast.session.log import Log
 from holdfast.session.tasks import Plan as TaskPlan
@@ -43,9 +43,7 @@ class UnknownCall:
     """What is known of why."""
 
     def __str__(self) -> str:
-        shown = [repr(each) for each in self.args]
-        shown += [f"{name}={each!r}" for name, each in self.kwargs.items()]
-        return f"{self.tool}({', '.join(shown)})"
+        return written(self.tool, self.args, self.kwargs, WHOLE)
 
 
 @dataclass(frozen=True)
