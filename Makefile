@@ -100,7 +100,7 @@ $(VENV)/.core: $(VENV)/.made pyproject.toml
 
 $(VENV)/.test: $(VENV)/.core
 	@echo "Installing the tools for tests, style, types and documentation into $(VENV)"
-	@$(PIP) install --group test --group lint --group docs
+	@$(PIP) install --group test --group lint --group docs $(if $(CI),--group torch)
 	@touch $@
 
 $(VENV)/.lowest: $(VENV)/.made pyproject.toml scripts/lowest
