@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from holdfast.cli.exits import OK, Refused
-from holdfast.cli.going_back import preview_files
 from holdfast.cli.terminal import Terminal
 from holdfast.cli.words import clean
 from holdfast.cli.working import SessionFiles, opened
@@ -108,6 +107,8 @@ def undo_recovery(
 
 
 def _preview(session: SessionInfo, planned: Restored, folder: str, terminal: Terminal) -> None:
+    from holdfast.cli.going_back import preview_files
+
     terminal.line(
         f"session {clean(session.session_id)} gets its files back as they were found after a crash"
     )
