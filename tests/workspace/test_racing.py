@@ -125,6 +125,29 @@ def test_a_file_replaced_at_the_last_moment_is_in_the_way_back(
     assert workspace.read(done.undo_tree, "b") == b"newer"
 
 
+def test_a_file_that_comes_again_while_it_is_replaced_is_kept_too(
+    workspace: Workspace, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exchange, "_renameat2", lambda: None)
+    put(root / "file", "one")
+    target = workspace.snapshot()
+    put(root / "file", "two")
+    move, came = exchange.move, list[bytes]()
+
+    def racing(old_fd: int, old: bytes, new_fd: int, new: bytes) -> None:
+        if new == b"file" and not came:  # the file was moved aside, and nothing is there yet
+            came.append(put(root / "file", "three").read_bytes())
+        move(old_fd, old, new_fd, new)
+
+    monkeypatch.setattr(exchange, "move", racing)
+    done = workspace.restore(target)
+
+    assert (root / "file").read_bytes() == b"one"
+    assert done.undo_tree is not None
+    kept = [workspace.read(done.undo_tree, "file"), *((root / h).read_bytes() for h in done.held)]
+    assert kept == [b"two", b"three"]
+
+
 def test_what_is_written_through_an_open_descriptor_is_in_the_way_back(
     able: str, workspace: Workspace, root: Path
 ) -> None:

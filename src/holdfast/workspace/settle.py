@@ -4,8 +4,8 @@ Whoever had a file open goes on writing to it after it was moved, and whoever re
 before it was moved has their new one moved. So each is looked at again at the very end: what is not
 what was captured is captured now, and becomes part of the tree that leads back. A file is unlinked
 first and looked at once more after that, so that no moment is left in which a write goes unseen.
-One that somebody has open for writing, or that never holds still, is not removed at all, but kept
-beside, under a name that is told.
+One that somebody has open for writing, that never holds still, or that came under a name after
+another was moved from there, is not removed at all, but kept beside, under a name that is told.
 """
 
 from __future__ import annotations
@@ -81,7 +81,13 @@ class Settler:
         except FileNotFoundError:
             return self.done  # all of it was let go
         try:
+            seen: set[bytes] = set()
             for each in held:
+                if each.path in seen:  # a tree has one of each name, and this came after another
+                    with suppress(FileNotFoundError):
+                        self.put_beside(each.slot, each.path)
+                    continue
+                seen.add(each.path)
                 opened = self._look(each)
                 if opened is not None:
                     suspects.append(opened)
