@@ -63,7 +63,7 @@ REFERENCE = {
 }
 MODULES = {
     "langgraph": ("LangGraph", "holdfast.adapters.langgraph"),
-    "objects": ("Large blobs", "holdfast.stores.objects"),
+    "objects": ("Large blobs", "holdfast.stores.objects.store"),
     "store": ("A store of your own", "holdfast.stores.base"),
     "testing": ("For tests of a store", "holdfast.testing"),
 }

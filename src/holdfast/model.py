@@ -14,7 +14,7 @@ from typing import Any, Self
 from holdfast.core.chunks import Base, Encoded, encode
 from holdfast.core.codec import pack
 from holdfast.core.migrations import CURRENT_SCHEMA_VERSION, migrate_record
-from holdfast.core.shown import briefly
+from holdfast.core.safe_repr import briefly
 from holdfast.errors import InvalidArgumentError, SerializationError
 from holdfast.ids import new_id, new_stamp
 

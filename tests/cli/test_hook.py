@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from holdfast import SyncClient
-from holdfast.cli.hook_install import COMMAND, EVENTS, installed, uninstalled
+from holdfast.cli.hooks.install import COMMAND, EVENTS, installed, uninstalled
 from tests.cli.kit import Holdfast, environment
 
 

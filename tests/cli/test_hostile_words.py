@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from holdfast import SyncClient
-from holdfast.cli.hook_shapes import position
-from holdfast.cli.naming import relative
+from holdfast.cli.access.naming import relative
+from holdfast.cli.hooks.events import position
 from tests.cli.everything import faults, run
 
 DEEP = "[" * 100_000
@@ -154,7 +154,7 @@ def test_what_nobody_has_thought_of_is_one_line(monkeypatch: pytest.MonkeyPatch)
         raise KeyError("\x1b[31m")
 
     monkeypatch.delenv("HOLDFAST_DEBUG")
-    monkeypatch.setattr("holdfast.cli.log.look_at", broken)
+    monkeypatch.setattr("holdfast.cli.commands.log.look_at", broken)
 
     done = run(["log"])
 

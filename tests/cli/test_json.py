@@ -7,7 +7,7 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 
 from holdfast.cli.commands import COMMANDS, HIDDEN
-from holdfast.cli.shapes import SHAPES, document
+from holdfast.cli.output.json_schemas import SHAPES, document
 from tests.cli.kit import Holdfast
 
 

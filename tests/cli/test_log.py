@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import StillWaiting, SyncClient
-from holdfast.cli.graph import draw, newest_first
+from holdfast.cli.output.graph import draw, newest_first
 from tests.cli.kit import Holdfast, golden, normal
 
 

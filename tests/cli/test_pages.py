@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from holdfast.cli.pages import written
+from holdfast.cli.commands.pages import written
 from tests.cli.kit import Holdfast
 
 PAGES = Path(__file__).parents[2] / "docs" / "cli"

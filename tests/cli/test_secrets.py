@@ -6,8 +6,8 @@ import traceback
 import pytest
 
 from holdfast import HoldfastError, SyncClient
-from holdfast.cli import output
-from holdfast.stores.secrets import masked, secrets_in
+from holdfast.cli.output import escaping
+from holdfast.stores.shared.secrets import masked, secrets_in
 from tests.cli.everything import run
 
 SECRET = "hunter2-s3cr3t"
@@ -44,7 +44,7 @@ COMMANDS = [["doctor"], ["log"], ["init"]]
 @pytest.fixture(autouse=True)
 def forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """What one command was told to hide is no help to the next."""
-    monkeypatch.setattr(output, "_hidden", set())
+    monkeypatch.setattr(escaping, "_hidden", set())
     monkeypatch.delenv("HOLDFAST_URL", raising=False)
 
 

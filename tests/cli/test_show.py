@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import SyncClient
-from holdfast.cli.messages import messages_in
+from holdfast.cli.output.messages import messages_in
 from tests.cli.kit import Holdfast, golden, normal
 
 MESSAGES = """

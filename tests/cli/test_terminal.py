@@ -12,8 +12,8 @@ from threading import Event
 import pytest
 
 from holdfast import SyncClient
-from holdfast.cli import progress
-from holdfast.cli.words import width
+from holdfast.cli.output import progress
+from holdfast.cli.output.formatting import width
 from tests.cli.kit import Holdfast, environment
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import ormsgpack
 
-from holdfast.stores.redis_keys import Keys
+from holdfast.stores.redis.keys import Keys
 
 Bad = Callable[[Any, Keys], object]
 GARBAGE = b"\xff\xfe\x00garbage\x80"

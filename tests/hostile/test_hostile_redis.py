@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast import SyncClient
-from holdfast.stores.redis import RedisStore
+from holdfast.stores.redis.store import RedisStore
 from tests.hostile.kit import Said, crashes, fill, judged
 from tests.hostile.redis_values import VALUES
 from tests.redis_servers import own_prefix, shared_server

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import CheckpointIntegrityError, StoreFormatError, SyncClient
-from holdfast.stores.sqlite_guard import Allowance
+from holdfast.stores.sqlite.guard import Allowance
 from tests.hostile.child import AGENT, SESSION
 from tests.hostile.kit import crashes, fill, judged, judged_one
 from tests.hostile.sqlite_files import (

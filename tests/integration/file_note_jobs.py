@@ -6,9 +6,9 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
-from holdfast.stores import crashpoints
 from holdfast.stores.base import Commit, Note, NoteExists, NotesOnly
-from holdfast.stores.file import FileStore
+from holdfast.stores.file.store import FileStore
+from holdfast.system import crash_points
 from holdfast.testing.samples import keep_notes, make_commit, make_note
 from tests.integration.fork_server import tell
 
@@ -30,7 +30,7 @@ def commit_until_killed(directory: str, kind: str, point: int) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     store = FileStore(directory)
-    crashpoints.install(on_reached)
+    crash_points.install(on_reached)
     store.commit(COMMITS[kind])
     tell("committed")
 

@@ -15,7 +15,7 @@ from holdfast.core.format import compress
 from holdfast.core.tree import decode
 from holdfast.model import new_info
 from holdfast.stores.base import Commit
-from holdfast.stores.file import FileStore
+from holdfast.stores.file.store import FileStore
 
 
 def make_commit(
@@ -77,7 +77,7 @@ PREFACE = """
 import os, signal, sys, threading
 from holdfast.errors import *
 from holdfast.stores import crashpoints
-from holdfast.stores.file import FileStore
+from holdfast.stores.file.store import FileStore
 from tests.integration.file_store_kit import *
 
 store = FileStore(sys.argv[1])

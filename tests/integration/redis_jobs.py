@@ -4,7 +4,7 @@ import asyncio
 import os
 
 from holdfast import Client, SyncClient
-from holdfast.stores.redis import RedisStore
+from holdfast.stores.redis.store import RedisStore
 from holdfast.testing import crash_points
 from tests.integration.crash_jobs import AGENT, state_at
 from tests.integration.fork_server import tell

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from holdfast.stores.base import Store
-from holdfast.stores.redis import RedisStore
+from holdfast.stores.redis.store import RedisStore
 from holdfast.testing import crash_points
 from tests.redis_servers import shared_cluster, shared_server
 

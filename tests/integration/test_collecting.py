@@ -12,7 +12,7 @@ import pytest
 
 from holdfast import CheckpointInfo, CheckpointNotFoundError, SyncClient
 from holdfast.stores.base import Commit, NotesOnly, Query
-from holdfast.stores.sqlite import SqliteStore
+from holdfast.stores.sqlite.store import SqliteStore
 from holdfast.testing import crash_points
 
 

@@ -17,9 +17,9 @@ from holdfast import (
     StoreError,
     SyncClient,
 )
-from holdfast.stores import sqlite_connection
 from holdfast.stores.base import Pending
-from holdfast.stores.sqlite import SqliteStore
+from holdfast.stores.sqlite import connection
+from holdfast.stores.sqlite.store import SqliteStore
 from tests.integration.concurrency_jobs import AGENT, common, state_at
 from tests.integration.fork_server import ForkServer
 from tests.integration.kept import assert_all_kept
@@ -32,7 +32,7 @@ Saved = tuple[str, str, int]
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[ForkServer]:
-    with ForkServer("tests.integration.concurrency_jobs", "holdfast.stores.sqlite") as server:
+    with ForkServer("tests.integration.concurrency_jobs", "holdfast.stores.sqlite.store") as server:
         yield server
 
 
@@ -388,7 +388,7 @@ def test_a_client_waits_for_another_program_that_writes(url: str, tmp_path: Path
 def test_a_client_says_so_if_another_program_never_stops_writing(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite_connection, "BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(connection, "BUSY_SECONDS", 0.05)
     with SyncClient.open(url) as client:
         before = client.save(AGENT, execution_state={"step": 1}, session_id="s")
         other = locked_by_another_program(tmp_path)

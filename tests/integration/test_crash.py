@@ -36,7 +36,7 @@ SAVE_IN_TASKS = "tests.integration.crash_jobs:save_in_tasks_until_killed"
 @pytest.fixture(scope="module")
 def server() -> Iterator[ForkServer]:
     with ForkServer(
-        "tests.integration.crash_jobs", "holdfast.stores.file", "holdfast.stores.sqlite"
+        "tests.integration.crash_jobs", "holdfast.stores.file.store", "holdfast.stores.sqlite.store"
     ) as server:
         yield server
 

@@ -18,7 +18,7 @@ from holdfast.errors import (
     SerializationError,
 )
 from holdfast.stores.base import MissingBase, MissingParent, Query
-from holdfast.stores.file import FileStore
+from holdfast.stores.file.store import FileStore
 from tests.integration.file_store_kit import (
     document_of,
     expired,

@@ -15,7 +15,7 @@ from holdfast.errors import (
     StoreFormatError,
 )
 from holdfast.stores.base import Query
-from holdfast.stores.file import FileStore
+from holdfast.stores.file.store import FileStore
 from tests.integration.file_store_kit import document_of, make_commit, save, state_of
 
 

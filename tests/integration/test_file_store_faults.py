@@ -20,7 +20,7 @@ from holdfast.errors import (
     StoreFullError,
 )
 from holdfast.stores.base import Query
-from holdfast.stores.file import FileStore
+from holdfast.stores.file.store import FileStore
 from tests.disks import own_disk
 from tests.integration.file_store_kit import (
     document_of,

@@ -11,9 +11,9 @@ import pytest
 from holdfast.core.codec import pack
 from holdfast.core.format import uncompressed
 from holdfast.errors import StoreConnectionError, StoreFormatError, StoreFullError
-from holdfast.stores import crashpoints
 from holdfast.stores.base import Note, NotesOnly
-from holdfast.stores.file import FileStore
+from holdfast.stores.file.store import FileStore
+from holdfast.system import crash_points
 from holdfast.testing.samples import keep_notes, make_note
 from tests.integration.file_note_jobs import COMMITS, ID, key_of
 from tests.integration.file_store_kit import files_below, save
@@ -30,14 +30,14 @@ def store(tmp_path: Path) -> FileStore:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[ForkServer]:
-    with ForkServer(JOBS, "holdfast.stores.file") as server:
+    with ForkServer(JOBS, "holdfast.stores.file.store") as server:
         yield server
 
 
 @pytest.fixture(autouse=True)
 def no_handler() -> Iterator[None]:
     yield
-    crashpoints.clear()
+    crash_points.clear()
 
 
 def documents(directory: Path) -> list[Path]:
@@ -204,9 +204,9 @@ def test_a_killed_commit_with_notes_is_there_whole_or_not_at_all(
 def points_of(kind: str, directory: Path) -> list[str]:
     """The points that a commit passes."""
     reached: list[str] = []
-    crashpoints.install(reached.append)
+    crash_points.install(reached.append)
     FileStore(directory).commit(COMMITS[kind])
-    crashpoints.clear()
+    crash_points.clear()
     return reached
 
 
@@ -225,10 +225,10 @@ def test_a_commit_with_notes_that_finds_the_disk_full_leaves_nothing(
             if next(left) == 0:
                 raise OSError(errno.ENOSPC, "full")
 
-        crashpoints.install(on_reached)
+        crash_points.install(on_reached)
         with pytest.raises(StoreFullError):
             store.commit(COMMITS[kind])
-        crashpoints.clear()
+        crash_points.clear()
         assert files_below(tmp_path) == before
         assert [key_of(note) for note in store.notes(None)] == OLD
 

@@ -12,9 +12,9 @@ import pytest
 
 from holdfast.errors import CheckpointConflictError
 from holdfast.ids import new_id
-from holdfast.stores import crashpoints
 from holdfast.stores.base import Query
-from holdfast.stores.file import FileStore
+from holdfast.stores.file.store import FileStore
+from holdfast.system import crash_points
 from tests.integration.file_store_kit import files_below, save, start, state_of
 
 PROCESSES = 4
@@ -38,7 +38,7 @@ def run_together(script: str, *argument_lists: tuple[object, ...]) -> list[str]:
 @pytest.fixture(autouse=True)
 def no_handler() -> Iterator[None]:
     yield
-    crashpoints.clear()
+    crash_points.clear()
 
 
 @pytest.mark.parametrize("sessions", ["one session", "a session each"])
@@ -114,14 +114,14 @@ print(*saved, sep="\\n")
 
 def test_a_commit_passes_its_crash_points_in_order(tmp_path: Path) -> None:
     store, passed = FileStore(tmp_path), list[str]()
-    crashpoints.install(passed.append)
+    crash_points.install(passed.append)
 
     save(store)
 
-    assert tuple(passed) == crashpoints.POINTS["file"]
+    assert tuple(passed) == crash_points.POINTS["file"]
 
 
-@pytest.mark.parametrize("point", crashpoints.POINTS["file"])
+@pytest.mark.parametrize("point", crash_points.POINTS["file"])
 def test_a_save_killed_at_any_point_is_whole_or_absent(tmp_path: Path, point: str) -> None:
     script = """
 def die(name):
@@ -153,7 +153,7 @@ save(store, "killed", checkpoint_id=sys.argv[2])
 
 def test_a_sweep_leaves_the_file_of_a_living_writer(tmp_path: Path) -> None:
     writer, sweeper = FileStore(tmp_path), FileStore(tmp_path)
-    crashpoints.install(lambda name: sweeper.sweep(datetime.now(UTC)))
+    crash_points.install(lambda name: sweeper.sweep(datetime.now(UTC)))
 
     checkpoint_id = save(writer, "kept")
 
@@ -167,7 +167,7 @@ def test_a_half_written_save_is_never_seen(tmp_path: Path) -> None:
     def look(name: str) -> None:
         seen[name] = len(FileStore(tmp_path).query(Query()))
 
-    crashpoints.install(look)
+    crash_points.install(look)
     save(store)
 
     assert seen == {
@@ -185,10 +185,10 @@ def test_a_save_in_the_last_moment_before_the_link_is_a_conflict(tmp_path: Path)
 
     def save_first(name: str) -> None:
         if name == "file:synced":
-            crashpoints.clear()
+            crash_points.clear()
             save(other, "early", checkpoint_id=checkpoint_id)
 
-    crashpoints.install(save_first)
+    crash_points.install(save_first)
     with pytest.raises(CheckpointConflictError):
         save(store, "late", session_id="other", checkpoint_id=checkpoint_id)
 

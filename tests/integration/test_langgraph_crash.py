@@ -46,7 +46,7 @@ def wanted() -> list[str]:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[ForkServer]:
-    with ForkServer(JOBS, "holdfast.stores.file", "holdfast.stores.sqlite") as server:
+    with ForkServer(JOBS, "holdfast.stores.file.store", "holdfast.stores.sqlite.store") as server:
         yield server
 
 

@@ -14,7 +14,8 @@ from langgraph.checkpoint.postgres import PostgresSaver
 
 from holdfast import SyncClient
 from holdfast.adapters.langgraph import HoldfastSaver, move_in
-from holdfast.cli import main, progress
+from holdfast.cli import main
+from holdfast.cli.output import progress
 from tests.graphs import line, thread
 from tests.integration.moving_kit import assert_same, sqlite_saver, write_chat
 

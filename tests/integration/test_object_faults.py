@@ -23,8 +23,8 @@ from holdfast.errors import (
 )
 from holdfast.stores.base import Store
 from holdfast.stores.memory import MemoryStore
-from holdfast.stores.objects import LargeBlobs
-from holdfast.stores.sqlite import SqliteStore
+from holdfast.stores.objects.store import LargeBlobs
+from holdfast.stores.sqlite.store import SqliteStore
 from holdfast.testing import crash_points
 from holdfast.testing.samples import ids, keep, large_state, make_commit, state_of
 from tests.clients import FACES, end
@@ -431,7 +431,7 @@ FORKED = """
 import os, sys
 from holdfast import SyncClient, StoreConnectionError
 from holdfast.stores.memory import MemoryStore
-from holdfast.stores.objects import LargeBlobs
+from holdfast.stores.objects.store import LargeBlobs
 
 with SyncClient(LargeBlobs(MemoryStore(), "file://" + sys.argv[1], above=0)) as client:
     saved = client.save("a", execution_state={"step": 1})
@@ -457,7 +457,7 @@ ON_A_FULL_DISK = """
 import os, sys
 from holdfast import SyncClient, StoreFullError
 from holdfast.stores.memory import MemoryStore
-from holdfast.stores.objects import LargeBlobs
+from holdfast.stores.objects.store import LargeBlobs
 
 with SyncClient(LargeBlobs(MemoryStore(), "file://" + sys.argv[1])) as client:
     saved = client.save("a", execution_state={"n": os.urandom(100_000)}, session_id="s")

@@ -16,12 +16,12 @@ import pytest
 from holdfast import Client, SyncClient
 from holdfast.errors import CheckpointIntegrityError, InvalidArgumentError
 from holdfast.stores.base import Store
-from holdfast.stores.file import FileStore
+from holdfast.stores.file.store import FileStore
 from holdfast.stores.memory import MemoryStore
-from holdfast.stores.objects import LargeBlobs
-from holdfast.stores.postgres import PostgresStore
-from holdfast.stores.redis import RedisStore
-from holdfast.stores.sqlite import SqliteStore
+from holdfast.stores.objects.store import LargeBlobs
+from holdfast.stores.postgres.store import PostgresStore
+from holdfast.stores.redis.store import RedisStore
+from holdfast.stores.sqlite.store import SqliteStore
 from holdfast.stores.urls import open_store as open_url
 from holdfast.testing import OpenStore, StoreContract
 from holdfast.testing.samples import keep, keep_notes, large_state, make_commit, make_note, state_of

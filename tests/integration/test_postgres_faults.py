@@ -21,7 +21,7 @@ from holdfast import (
     SyncClient,
 )
 from holdfast.stores.base import Note, NoteExists, NotesOnly, Query, Store
-from holdfast.stores.postgres import PostgresStore
+from holdfast.stores.postgres.store import PostgresStore
 from holdfast.testing.samples import keep, large_state, make_commit, state_of
 from tests.integration.async_face import AsyncFace
 from tests.servers import PASSWORD, Cut, PostgresServer, free_port
@@ -421,7 +421,7 @@ def test_tables_that_vanish_are_an_error_of_the_store(
 WITHOUT_PSYCOPG = """
 import sys
 sys.modules["psycopg"] = None
-import holdfast.stores.postgres
+import holdfast.stores.postgres.store
 """
 
 

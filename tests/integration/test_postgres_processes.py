@@ -18,7 +18,7 @@ import pytest
 
 from holdfast import Client, SyncClient
 from holdfast.stores.base import MissingParent, Note, NotesOnly, Query
-from holdfast.stores.postgres import PostgresStore
+from holdfast.stores.postgres.store import PostgresStore
 from holdfast.testing import crash_points
 from holdfast.testing.samples import keep, large_state, make_commit, state_of
 from tests.integration.concurrency_jobs import AGENT, common

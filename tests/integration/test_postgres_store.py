@@ -11,12 +11,12 @@ import psycopg
 import pytest
 
 from holdfast import InvalidArgumentError
-from holdfast.stores import postgres_schema as sql
 from holdfast.stores.base import Note, Query
-from holdfast.stores.postgres import PostgresStore
-from holdfast.stores.postgres_pool import Pool
-from holdfast.stores.postgres_rows import note_columns
-from holdfast.stores.postgres_steps import Methods, Steps, _record_values, _Where
+from holdfast.stores.postgres import schema as sql
+from holdfast.stores.postgres.pool import Pool
+from holdfast.stores.postgres.rows import note_columns
+from holdfast.stores.postgres.steps import Methods, Steps, _record_values, _Where
+from holdfast.stores.postgres.store import PostgresStore
 from holdfast.testing import OpenStore, StoreContract
 from holdfast.testing.samples import keep, large_state, make_commit, state_of
 from tests.integration.async_face import AsyncFace
@@ -202,5 +202,5 @@ def clock_ahead(difference: timedelta) -> Iterator[None]:
             return super().now(tz) + difference
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("holdfast.stores.postgres_steps.datetime", Ahead)
+        patch.setattr("holdfast.stores.postgres.steps.datetime", Ahead)
         yield

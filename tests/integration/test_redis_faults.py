@@ -22,7 +22,7 @@ from holdfast.errors import (
     StoreReadOnlyError,
 )
 from holdfast.stores.base import Commit, NoteExists, NotesOnly, Query, Store
-from holdfast.stores.redis import RedisStore
+from holdfast.stores.redis.store import RedisStore
 from holdfast.testing.commits import is_absent
 from holdfast.testing.samples import ids, keep, large_state, make_commit, make_note, state_of
 from tests.integration.redis_kit import LoopThread, Proxy, through_loop
@@ -444,7 +444,7 @@ def test_a_server_that_is_too_old_is_refused() -> None:
 def test_without_the_package_it_says_what_to_install() -> None:
     script = (
         "import sys; sys.modules['redis'] = None\n"
-        "from holdfast.stores.redis import RedisStore\n"
+        "from holdfast.stores.redis.store import RedisStore\n"
         "RedisStore('redis://localhost')\n"
     )
 

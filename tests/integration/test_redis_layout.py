@@ -8,7 +8,7 @@ import pytest
 from holdfast import SyncClient
 from holdfast.errors import CheckpointIntegrityError
 from holdfast.stores.base import Query
-from holdfast.stores.redis import RedisStore
+from holdfast.stores.redis.store import RedisStore
 from holdfast.testing.commits import is_absent
 from holdfast.testing.samples import (
     expired,

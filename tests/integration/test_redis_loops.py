@@ -11,7 +11,7 @@ import pytest
 
 from holdfast import Client, SyncClient
 from holdfast.errors import StoreClosedError
-from holdfast.stores.redis import RedisStore
+from holdfast.stores.redis.store import RedisStore
 from holdfast.testing.samples import (
     keep,
     large_state,

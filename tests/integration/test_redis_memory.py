@@ -17,7 +17,7 @@ from holdfast import (
     StoreFullError,
     SyncClient,
 )
-from holdfast.stores.redis import RedisStore
+from holdfast.stores.redis.store import RedisStore
 from tests.redis_servers import RedisCluster, RedisServer, shared_server
 
 pytest_plugins = ["tests.integration.redis_fixtures"]

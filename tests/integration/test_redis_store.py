@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from holdfast.stores.redis import RedisStore
+from holdfast.stores.redis.store import RedisStore
 from holdfast.testing import OpenStore, StoreContract
 from tests.integration.redis_kit import LoopThread, through_loop
 from tests.redis_servers import own_prefix, shared_cluster, shared_server

@@ -284,7 +284,7 @@ class Siege:
 @pytest.fixture(scope="module")
 def forks() -> Iterator[list[ForkServer]]:
     """Each does one thing at a time: the survivors', the collector's and those of the victims."""
-    modules = (JOBS, "holdfast.stores.postgres", "redis.cluster", "redis.sentinel")
+    modules = (JOBS, "holdfast.stores.postgres.store", "redis.cluster", "redis.sentinel")
     with ExitStack() as stack:
         yield [stack.enter_context(ForkServer(*modules)) for _ in range(2 + len(VICTIMS))]
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.stores.file import FileStore
+from holdfast.stores.file.store import FileStore
 from holdfast.stores.memory import MemoryStore
-from holdfast.stores.sqlite import SqliteStore
+from holdfast.stores.sqlite.store import SqliteStore
 from holdfast.testing import OpenStore, StoreContract
 
 

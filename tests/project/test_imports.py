@@ -23,6 +23,7 @@ LAYERS = (
     {"stores"},
     {"model"},
     {"core", "ids"},
+    {"system"},
     {"errors", "_version"},
 )
 RANK = {part: rank for rank, layer in enumerate(reversed(LAYERS)) for part in layer}

@@ -15,7 +15,7 @@ LOADED = {"img": "src", "link": "href", "script": "src", "iframe": "src", "sourc
 PUBLIC_MODULES = (
     "holdfast.adapters.langgraph",
     "holdfast.stores.base",
-    "holdfast.stores.objects",
+    "holdfast.stores.objects.store",
     "holdfast.testing",
 )
 

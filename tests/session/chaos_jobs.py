@@ -156,11 +156,11 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    import holdfast.session.arun
+    import holdfast.session.async_run
     import holdfast.session.run
-    import holdfast.stores.file
-    import holdfast.stores.postgres
-    import holdfast.stores.redis
-    import holdfast.stores.sqlite  # noqa: F401  (so that children need not)
+    import holdfast.stores.file.store
+    import holdfast.stores.postgres.store
+    import holdfast.stores.redis.store
+    import holdfast.stores.sqlite.store  # noqa: F401  (so that children need not)
 
     main()

@@ -9,7 +9,7 @@ import pytest
 
 from holdfast import SyncClient
 from holdfast.session import lease
-from holdfast.session.arun import AsyncRun, AsyncTask, AsyncTasks, AsyncUnknownEffect
+from holdfast.session.async_run import AsyncRun, AsyncTask, AsyncTasks, AsyncUnknownEffect
 from holdfast.testing import crash_points
 from tests.clients import Awaited
 

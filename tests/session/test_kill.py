@@ -32,8 +32,8 @@ WORK = "tests.session.kill_jobs:work"
 @pytest.fixture(scope="module")
 def server() -> Iterator[ForkServer]:
     with ForkServer(
-        *("tests.session.kill_jobs", "holdfast.stores.file", "holdfast.stores.sqlite"),
-        *("holdfast.session.run", "holdfast.session.arun", "holdfast.workspace"),
+        *("tests.session.kill_jobs", "holdfast.stores.file.store", "holdfast.stores.sqlite.store"),
+        *("holdfast.session.run", "holdfast.session.async_run", "holdfast.workspace"),
     ) as server:
         yield server
 

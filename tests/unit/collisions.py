@@ -2,7 +2,7 @@
 
 import random
 
-from holdfast.core.crowding import _dict_tables
+from holdfast.core.collisions import _dict_tables
 
 PRIME = 2**61 - 1
 """Integers hash by their remainder when divided by this."""

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from holdfast import CheckpointIntegrityError, SerializationError, SyncClient
 from holdfast.core.basics import FROZENSET, PAIRS, SET
 from holdfast.core.codec import pack, unpack
-from holdfast.core.crowding import FEW
+from holdfast.core.collisions import FEW
 from holdfast.core.text import dumps, from_json, loads, to_json
 from tests import strategies as s
 from tests.unit.collisions import PRIME, on_one_trail

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from holdfast import SerializationError
-from holdfast.adapters.langgraph.crowded import _large_keys
+from holdfast.adapters.langgraph.collisions import _large_keys
 from holdfast.adapters.langgraph.reading import STRICT, At
-from holdfast.core.crowding import FEW
+from holdfast.core.collisions import FEW
 from tests.unit.collisions import COUNT, PRIME, on_one_trail
 
 _PACK = ormsgpack.OPT_NON_STR_KEYS

@@ -7,8 +7,8 @@ import pytest
 
 from holdfast.core.format import chunk_id, compress
 from holdfast.errors import CheckpointIntegrityError
-from holdfast.stores import unpacking
-from holdfast.stores.unpacking import unpacked
+from holdfast.stores.shared import unpacking
+from holdfast.stores.shared.unpacking import unpacked
 
 
 @pytest.fixture(params=[2, 200], ids=["few", "many"])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from holdfast import SyncClient
 from holdfast.stores.base import NotesOnly
-from holdfast.stores.file import FileStore
+from holdfast.stores.file.store import FileStore
 from holdfast.testing import crash_points
 from holdfast.workspace import Workspace
 from tests.integration.fork_server import tell

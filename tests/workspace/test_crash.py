@@ -31,7 +31,7 @@ WORK = "tests.workspace.crash_jobs:work_until_killed"
 @pytest.fixture(scope="module")
 def server() -> Iterator[ForkServer]:
     with ForkServer(
-        "tests.workspace.crash_jobs", "holdfast.stores.sqlite", "concurrent.futures.thread"
+        "tests.workspace.crash_jobs", "holdfast.stores.sqlite.store", "concurrent.futures.thread"
     ) as server:
         yield server
 

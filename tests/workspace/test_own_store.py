@@ -9,8 +9,8 @@ import pytest
 from holdfast import SyncClient
 from holdfast.stores.base import Store
 from holdfast.stores.memory import MemoryStore
-from holdfast.stores.objects import LargeBlobs
-from holdfast.stores.sqlite import SqliteStore
+from holdfast.stores.objects.store import LargeBlobs
+from holdfast.stores.sqlite.store import SqliteStore
 from holdfast.workspace import Workspace
 from tests.workspace.kit import put
 

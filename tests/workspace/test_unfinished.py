@@ -12,7 +12,7 @@ import pytest
 from holdfast import SyncClient
 from holdfast.cli import main
 from holdfast.stores.base import NotesOnly
-from holdfast.stores.file import FileStore
+from holdfast.stores.file.store import FileStore
 from holdfast.workspace import Workspace
 from tests.integration.fork_server import ForkServer
 from tests.workspace.kit import at, put
@@ -22,7 +22,7 @@ JOBS = "tests.workspace.crash_jobs"
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[ForkServer]:
-    with ForkServer(JOBS, "holdfast.stores.sqlite", "concurrent.futures.thread") as server:
+    with ForkServer(JOBS, "holdfast.stores.sqlite.store", "concurrent.futures.thread") as server:
         yield server
 
 

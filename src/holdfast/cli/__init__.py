@@ -42,8 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(words: list[str]) -> int:
     from holdfast.cli.exits import FAILED, Fault
+    from holdfast.cli.output.terminal import Terminal, report
     from holdfast.cli.parsing import command_of, overview, parser_of, split
-    from holdfast.cli.terminal import Terminal, report
     from holdfast.errors import HoldfastError
 
     name, rest = split(words)

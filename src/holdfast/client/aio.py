@@ -14,8 +14,8 @@ from holdfast.core.codec import OnUnknown
 from holdfast.core.contracts import Contract
 from holdfast.core.diff import Diff
 from holdfast.model import Checkpoint, CheckpointInfo, Framework
-from holdfast.stores import forks
 from holdfast.stores.base import Collected, SessionInfo, Stats, Store
+from holdfast.system import forks
 from holdfast.verbs import bundle, handoff, interrupts, read, save, upkeep, verify
 from holdfast.verbs import events as happenings
 from holdfast.verbs import plan as plans
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor, ThreadPoolExecutor
 
     from holdfast.session.approval import Question
-    from holdfast.session.arun import AsyncRun
+    from holdfast.session.async_run import AsyncRun
     from holdfast.session.explore import Exploration, Outcome
     from holdfast.session.replay import Step as ReplayStep
     from holdfast.session.unknown import UnknownCall
@@ -408,8 +408,8 @@ class Client(Face):
         function; irreversible ones by default). Another process that works on the session is an
         error; ``takeover`` takes it from one that was not heard of for ``lease_seconds``.
         """
-        from holdfast.session.arun import AsyncRun
-        from holdfast.session.faces import files_of, options_of
+        from holdfast.session.async_run import AsyncRun
+        from holdfast.session.run_base import files_of, options_of
 
         options = options_of(
             agent_id,

@@ -20,7 +20,7 @@ from holdfast.verbs.plan import Plan, do
 from holdfast.verbs.prune import Keep, Pruned
 
 if TYPE_CHECKING:
-    from holdfast.stores.sqlite_connection import Durability
+    from holdfast.stores.sqlite.connection import Durability
     from holdfast.workspace import Snapshot, Workspace
 
 T = TypeVar("T")
@@ -67,7 +67,7 @@ class Face:
         allow_pickle: bool = False,
     ) -> Self:
         """A directory with one readable document for each checkpoint."""
-        from holdfast.stores.file import FileStore
+        from holdfast.stores.file.store import FileStore
 
         store = FileStore(directory, fmt, allow_pickle)
         pickled = "" if fmt == "json" else f"?fmt={fmt}"
@@ -77,7 +77,7 @@ class Face:
     @classmethod
     def sqlite(cls, path: str | Path = DEFAULT_PATH, durability: Durability = "full") -> Self:
         """An SQLite file. ``durability="full"``: an acknowledged save survives a power loss."""
-        from holdfast.stores.sqlite import SqliteStore
+        from holdfast.stores.sqlite.store import SqliteStore
 
         store = SqliteStore(path, durability)
         return cls(store, url=f"sqlite:///{quote(abspath(path))}?durability={durability}")
@@ -95,7 +95,7 @@ class Face:
 
         One that drops keys when its memory is full is refused unless ``allow_eviction`` is given.
         """
-        from holdfast.stores.redis import RedisStore
+        from holdfast.stores.redis.store import RedisStore
 
         options = {"prefix": prefix, "timeout": timeout, "allow_eviction": allow_eviction}
         shared = url if all(value is None for value in options.values()) else None
@@ -105,7 +105,7 @@ class Face:
     @classmethod
     def postgres(cls, dsn: str, **options: Any) -> Self:
         """A PostgreSQL database; ``schema``, ``pool_size`` and ``timeout`` may be given."""
-        from holdfast.stores.postgres import PostgresStore
+        from holdfast.stores.postgres.store import PostgresStore
 
         return cls(PostgresStore(dsn, **options), url=None if options else dsn)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.stores.base import Store
-from holdfast.stores.forks import Locked
+from holdfast.system.forks import Locked
 
 if TYPE_CHECKING:
     import asyncio
 
-    from holdfast.stores.committer import Committer
+    from holdfast.stores.sqlite.group_commit import Committer
 
 
 class Loops(Locked):
@@ -33,7 +33,7 @@ class Loops(Locked):
         loop = asyncio.get_running_loop()
         found = self._committers.get(loop)
         if found is None:
-            from holdfast.stores.committer import Committer
+            from holdfast.stores.sqlite.group_commit import Committer
 
             found = Committer(self._store, loop)  # type: ignore[arg-type]
             with self._lock:

@@ -375,8 +375,8 @@ class SyncClient(Face):
         error; ``takeover`` takes it from one that was not heard of for ``lease_seconds``. ``tools``
         are functions that undo effects which an earlier process recorded (or register_tool them).
         """
-        from holdfast.session.faces import files_of, options_of
         from holdfast.session.run import Run
+        from holdfast.session.run_base import files_of, options_of
 
         options = options_of(
             agent_id,

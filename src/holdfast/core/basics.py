@@ -11,7 +11,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from holdfast.core.crowding import STEPS_AT_MOST, check_keys, check_set
+from holdfast.core.collisions import STEPS_AT_MOST, check_keys, check_set
 from holdfast.core.kinds import Kind, Reader, Ready, Unkeepable, add, all_exactly, exactly
 from holdfast.errors import SerializationError
 

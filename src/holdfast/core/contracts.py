@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from holdfast.core.rewrite import child_path
-from holdfast.core.shown import shown
+from holdfast.core.safe_repr import shown
 from holdfast.errors import ContractError, InvalidArgumentError, MissingPackageError, Problem
 
 Contract = type | Mapping[str, Any] | str

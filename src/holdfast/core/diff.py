@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from holdfast.core.shown import shortened, shown
+from holdfast.core.safe_repr import shortened, shown
 
 _LINES_SHOWN = 60
 _TABLES = ("added", "removed", "changed", "moved")

@@ -30,8 +30,8 @@ from holdfast.core.format import (
 from holdfast.core.kinds import Ready
 from holdfast.core.objects import SUBCLASS
 from holdfast.core.parts import LISTS, MAPPINGS, SETS, has_parts, parts_of
+from holdfast.core.safe_repr import shown
 from holdfast.core.shallow import Hole, shallow
-from holdfast.core.shown import shown
 from holdfast.core.tree import DEFAULT_LIMITS, decode, inner_index, references
 from holdfast.errors import CheckpointIntegrityError
 

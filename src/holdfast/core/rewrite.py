@@ -12,7 +12,7 @@ import ormsgpack
 from holdfast.core import basics, objects
 from holdfast.core.kinds import Ready, Unkeepable
 from holdfast.core.raw import Raw
-from holdfast.core.shown import shown
+from holdfast.core.safe_repr import shown
 from holdfast.errors import SerializationError
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """Runs: sessions that are worked on, resumed, rolled back and forked."""
 
 from holdfast.session.approval import Decision, Question
-from holdfast.session.arun import AsyncRun
+from holdfast.session.async_run import AsyncRun
 from holdfast.session.effects import Effect
 from holdfast.session.functions import register_tool
 from holdfast.session.recovery import Recovered

@@ -22,7 +22,7 @@ from holdfast.errors import (
 from holdfast.model import checked_name
 from holdfast.session.effects import KINDS, WHOLE, Effect, copied, written
 from holdfast.stores.base import Fence, NoteExists
-from holdfast.verbs import events, kept, notes, plan
+from holdfast.verbs import events, notes, plan, stored_values
 from holdfast.verbs.engine import Engine
 from holdfast.verbs.plan import Plan
 
@@ -180,7 +180,7 @@ def _decided(engine: Engine, effect_id: str) -> Plan[Decision | None]:
     found = yield from notes.read(engine, [f"/approval/{effect_id}"])
     for _, value in found:
         what = f"the decision of call {effect_id!r}"
-        return Decision(**kept.fields_of(what, value, _DECIDED, ("allowed",)))
+        return Decision(**stored_values.fields_of(what, value, _DECIDED, ("allowed",)))
     return None
 
 
@@ -248,23 +248,23 @@ def _questions(engine: Engine) -> Plan[list[Question]]:
     return found
 
 
-_KINDS: dict[str, kept.Kind] = {
-    "agent_id": kept.TEXT,
-    "session_id": kept.TEXT,
-    "effect": kept.FIELDS,
-    "expires_at": kept.MAYBE_MOMENT,
+_KINDS: dict[str, stored_values.Kind] = {
+    "agent_id": stored_values.TEXT,
+    "session_id": stored_values.TEXT,
+    "effect": stored_values.FIELDS,
+    "expires_at": stored_values.MAYBE_MOMENT,
 }
-_DECIDED: dict[str, kept.Kind] = {
-    "allowed": kept.TRUTH,
-    "reason": kept.MAYBE_TEXT,
+_DECIDED: dict[str, stored_values.Kind] = {
+    "allowed": stored_values.TRUTH,
+    "reason": stored_values.MAYBE_TEXT,
     "args": (list, tuple, type(None)),
     "kwargs": (dict, type(None)),
-    "by": kept.MAYBE_TEXT,
+    "by": stored_values.MAYBE_TEXT,
 }
 
 
 def _asked(effect_id: str, value: Any) -> Question:
-    said = kept.fields_of("a question", value, _KINDS, tuple(_KINDS))
+    said = stored_values.fields_of("a question", value, _KINDS, tuple(_KINDS))
     effect = Effect.from_dict(said["effect"])
     return Question(
         effect_id,

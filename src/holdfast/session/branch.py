@@ -12,7 +12,7 @@ from holdfast.session.core import SESSION, Core
 from holdfast.session.explore import Outcome
 from holdfast.session.log import Entry, Log, turned
 from holdfast.stores.base import Query
-from holdfast.stores.crashpoints import reach
+from holdfast.system.crash_points import reach
 from holdfast.verbs import plan, save
 from holdfast.verbs.plan import Plan
 from holdfast.verbs.read import get_info, restore

@@ -31,7 +31,7 @@ from holdfast.session.effects import (
 from holdfast.session.functions import path_of
 from holdfast.session.journal import ENDED, RETRY, STARTED, key_of
 from holdfast.stores.base import Fenced
-from holdfast.stores.crashpoints import reach
+from holdfast.system.crash_points import reach
 from holdfast.verbs import notes, plan
 from holdfast.verbs.plan import Plan
 

@@ -31,15 +31,15 @@ from holdfast.session import lease as leases
 from holdfast.session.effects import LASTING, Block, Effect
 from holdfast.session.files import Files
 from holdfast.session.functions import Functions
-from holdfast.session.gate import Gate
 from holdfast.session.journal import RETRY, STARTED, Journal, divergence, key_of
 from holdfast.session.lease import Lease
 from holdfast.session.log import Entry, Log, passed, turned
+from holdfast.session.shared_lock import Gate
 from holdfast.session.tasks import Plan as TaskPlan
 from holdfast.session.tasks import TaskRecord
 from holdfast.state.migrations import advanced
 from holdfast.stores.base import Fenced, NotTheHead, Query
-from holdfast.stores.crashpoints import reach
+from holdfast.system.crash_points import reach
 from holdfast.verbs import notes, plan
 from holdfast.verbs.engine import Engine
 from holdfast.verbs.plan import Plan

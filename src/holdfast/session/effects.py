@@ -10,10 +10,10 @@ from functools import partial
 from inspect import signature
 from typing import Any, Literal, TypeVar, get_args
 
-from holdfast.core.brief import brief
 from holdfast.core.codec import pack, unpack
+from holdfast.core.short_repr import brief
 from holdfast.errors import InvalidArgumentError, SerializationError
-from holdfast.verbs import kept
+from holdfast.verbs import stored_values
 
 Kind = Literal["read", "local", "reversible", "irreversible"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -104,7 +104,7 @@ class Effect:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Effect:
         """The effect of what ``as_dict`` gave."""
-        return cls(**kept.fields_of("a recorded call", data, _KINDS, _NEEDED))
+        return cls(**stored_values.fields_of("a recorded call", data, _KINDS, _NEEDED))
 
     def ended(self, **changes: Any) -> Effect:
         """The same, ended now."""
@@ -116,30 +116,30 @@ class Effect:
 
 _FIELDS = tuple(Effect.__dataclass_fields__)
 _NEEDED = ("id", "index", "tool", "kind")
-_KINDS: dict[str, kept.Kind] = {
-    "id": kept.TEXT,
-    "index": kept.NUMBER,
-    "tool": kept.TEXT,
+_KINDS: dict[str, stored_values.Kind] = {
+    "id": stored_values.TEXT,
+    "index": stored_values.NUMBER,
+    "tool": stored_values.TEXT,
     "kind": KINDS,
-    "args": kept.LIST,
-    "kwargs": kept.FIELDS,
-    "digest": kept.TEXT,
-    "key": kept.MAYBE_TEXT,
-    "task": kept.MAYBE_TEXT,
-    "attempt": kept.NUMBER,
+    "args": stored_values.LIST,
+    "kwargs": stored_values.FIELDS,
+    "digest": stored_values.TEXT,
+    "key": stored_values.MAYBE_TEXT,
+    "task": stored_values.MAYBE_TEXT,
+    "attempt": stored_values.NUMBER,
     "status": get_args(Status),
-    "output": kept.ANYTHING,
-    "error": kept.ANYTHING,
-    "compensate": kept.MAYBE_TEXT,
-    "compensated": kept.TRUTH,
-    "reason": kept.MAYBE_TEXT,
-    "edited": kept.TRUTH,
-    "reused": kept.MAYBE_TEXT,
-    "left": kept.TRUTH,
-    "abandoned": kept.TRUTH,
-    "started_at": kept.MOMENT,
-    "ended_at": kept.MAYBE_MOMENT,
-    "workspace": kept.ANYTHING,
+    "output": stored_values.ANYTHING,
+    "error": stored_values.ANYTHING,
+    "compensate": stored_values.MAYBE_TEXT,
+    "compensated": stored_values.TRUTH,
+    "reason": stored_values.MAYBE_TEXT,
+    "edited": stored_values.TRUTH,
+    "reused": stored_values.MAYBE_TEXT,
+    "left": stored_values.TRUTH,
+    "abandoned": stored_values.TRUTH,
+    "started_at": stored_values.MOMENT,
+    "ended_at": stored_values.MAYBE_MOMENT,
+    "workspace": stored_values.ANYTHING,
 }
 """What each field is when it is read back."""
 _END_FIELDS = ("id", "index", "status", "output", "error", "reason", "ended_at", "workspace")

@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, Any, Literal
 from holdfast.core.diff import Diff
 from holdfast.errors import InvalidArgumentError
 from holdfast.model import Checkpoint, CheckpointInfo
-from holdfast.stores.private import make_directory
-from holdfast.stores.unfinished import Unfinished
+from holdfast.system.private_files import make_directory
+from holdfast.system.unfinished import Unfinished
 from holdfast.verbs import save
 from holdfast.verbs.read import get_info, restore
 
 if TYPE_CHECKING:
     from holdfast.client import Client, SyncClient
-    from holdfast.session.arun import AsyncRun
+    from holdfast.session.async_run import AsyncRun
     from holdfast.session.run import Run
     from holdfast.workspace import TreeDiff, Workspace
 
@@ -286,7 +286,7 @@ def _session(base: str, name: str) -> str:
 
 
 def _as_workspace(client: Any, workspace: Any) -> Any:
-    from holdfast.session.faces import files_of
+    from holdfast.session.run_base import files_of
 
     files = files_of(client, workspace)
     assert files is not None

@@ -8,7 +8,7 @@ from typing import Any
 
 from holdfast.errors import DivergenceError
 from holdfast.session.effects import LASTING, Block, Effect
-from holdfast.verbs import kept
+from holdfast.verbs import stored_values
 
 STARTED, ENDED, RETRY = "started", "ended", "retry"
 LEASE = "lease"
@@ -153,7 +153,7 @@ def _same(call: Effect, effect: Effect) -> bool:
     return mine == (effect.block, effect.tool, effect.key, effect.digest)
 
 
-_CALL: dict[str, kept.Kind] = {"id": kept.TEXT, LEASE: kept.NUMBER}
+_CALL: dict[str, stored_values.Kind] = {"id": stored_values.TEXT, LEASE: stored_values.NUMBER}
 
 
 def _put(found: dict[str, Effect], value: Any, known: Effect | None = None) -> Effect:
@@ -179,10 +179,10 @@ def read(
     for key, value in noted:
         kind, _, rest = key.partition("/")
         if kind == TAKEN:
-            lease = kept.fields_of("the note of a takeover", {LEASE: value}, _CALL)[LEASE]
+            lease = stored_values.fields_of("the note of a takeover", {LEASE: value}, _CALL)[LEASE]
         if kind != "call":
             continue
-        kept.fields_of("the note of a call", value, _CALL, ("id",))
+        stored_values.fields_of("the note of a call", value, _CALL, ("id",))
         # Before 0.3 one who had lost the session could still write; now nobody can.
         is_void = value.get(LEASE, lease) < lease
         if is_void:

@@ -20,7 +20,7 @@ from urllib.parse import quote
 from holdfast.errors import SessionBusyError, SessionLostError
 from holdfast.ids import new_id
 from holdfast.stores.base import Fence, Fenced, NoteExists
-from holdfast.verbs import kept, notes
+from holdfast.verbs import notes, stored_values
 from holdfast.verbs.engine import Engine
 from holdfast.verbs.plan import Plan
 
@@ -82,11 +82,11 @@ def acquire(
     return lease
 
 
-_KINDS: dict[str, kept.Kind] = {
-    "owner": kept.TEXT,
-    "until": kept.MOMENT,
-    "left": kept.TEXT,
-    "unknown": kept.NUMBER,
+_KINDS: dict[str, stored_values.Kind] = {
+    "owner": stored_values.TEXT,
+    "until": stored_values.MOMENT,
+    "left": stored_values.TEXT,
+    "unknown": stored_values.NUMBER,
 }
 
 
@@ -102,8 +102,8 @@ def _lasts(engine: Engine, scopes: Collection[str]) -> Plan[dict[str, dict[str, 
         last = found.get(note.scope)
         text, _, mark = note.key.removeprefix("lease/").partition("/")
         what = f"a lease of {note.scope}"
-        number = kept.number_in(what, text)
-        value = kept.fields_of(what, value, _KINDS, ("owner", "until"))
+        number = stored_values.number_in(what, text)
+        value = stored_values.fields_of(what, value, _KINDS, ("owner", "until"))
         if last is None or number > last["number"]:
             found[note.scope] = {"number": number, "released": False, **value}
         elif number == last["number"]:

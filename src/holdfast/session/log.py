@@ -13,7 +13,7 @@ from typing import Any
 
 from holdfast.ids import new_id
 from holdfast.session.effects import LASTING, Block, Effect
-from holdfast.verbs import kept
+from holdfast.verbs import stored_values
 
 Entry = Mapping[str, Any]
 
@@ -31,7 +31,7 @@ class Log:
         self._token = ""
         self._since: dict[str, None] = {}
         self._turned_in: set[Block] = set()
-        self.extend(kept.items("the record of calls", entries))
+        self.extend(stored_values.items("the record of calls", entries))
 
     def extend(self, entries: Iterable[Entry]) -> None:
         """Add entries; what is there is never changed."""
@@ -67,7 +67,7 @@ class Log:
         elif "left" in entry and "id" not in entry:
             left = self._effects.get(entry["left"])
             if left is None:
-                raise kept.damaged("a recorded mark", "is of a call that was not recorded")
+                raise stored_values.damaged("a recorded mark", "is of a call that was not recorded")
             self._effects[left.id] = replace(left, left=True)
 
     def _pass(self, entry: Entry) -> None:
@@ -127,22 +127,24 @@ class Log:
         return set(self._turned_in)
 
 
-_MARKS: dict[str, kept.Kind] = {
-    "turned": kept.TEXT,
-    "in": kept.LIST,
-    "passed": kept.TEXT,
-    "task": kept.MAYBE_TEXT,
-    "undone": kept.TEXT,
-    "left": kept.TEXT,
+_MARKS: dict[str, stored_values.Kind] = {
+    "turned": stored_values.TEXT,
+    "in": stored_values.LIST,
+    "passed": stored_values.TEXT,
+    "task": stored_values.MAYBE_TEXT,
+    "undone": stored_values.TEXT,
+    "left": stored_values.TEXT,
 }
 
 
 def _checked(entry: Any) -> Entry:
     """An entry of the log; a mark has its fields."""
     if not isinstance(entry, dict):
-        raise kept.damaged("the record of calls", "holds what is neither a call nor a mark")
+        raise stored_values.damaged(
+            "the record of calls", "holds what is neither a call nor a mark"
+        )
     if "id" not in entry:
-        found = kept.fields_of(
+        found = stored_values.fields_of(
             "a recorded mark", entry, _MARKS, ("in",) if "turned" in entry else ()
         )
         for block in found.get("in", ()):
@@ -150,7 +152,7 @@ def _checked(entry: Any) -> Entry:
                 case [str() | None, int()]:
                     pass
                 case _:
-                    raise kept.damaged("a recorded mark", "has something else as its in")
+                    raise stored_values.damaged("a recorded mark", "has something else as its in")
     return entry
 
 

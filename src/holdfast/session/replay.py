@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from holdfast.core.brief import brief
 from holdfast.core.diff import Diff
+from holdfast.core.short_repr import brief
 from holdfast.errors import InvalidArgumentError, RunError
 from holdfast.model import Checkpoint, CheckpointInfo, checked_name
 from holdfast.session import journal as journals
@@ -101,7 +101,7 @@ def _files_between(store: Store, before: Any, after: Any) -> Plan[TreeDiff | Non
         return None
     from holdfast.workspace import Snapshot
     from holdfast.workspace.diff import compare
-    from holdfast.workspace.shelf import Shelf
+    from holdfast.workspace.tree_reader import Shelf
 
     a, b = (Snapshot.from_value(each).root.name for each in (before, after))
     return (yield from plan.do(lambda: compare(Shelf(store), a, b)))

@@ -25,7 +25,7 @@ from holdfast.session.core import ROLLBACK, ROLLED_BACK_FROM, SESSION, Core
 from holdfast.session.effects import Effect
 from holdfast.session.log import Entry, Log, turned
 from holdfast.stores.base import NoteExists
-from holdfast.stores.crashpoints import reach
+from holdfast.system.crash_points import reach
 from holdfast.verbs import notes, plan
 from holdfast.verbs.plan import Plan
 from holdfast.verbs.read import ancestors, get_info, restore

@@ -24,11 +24,11 @@ from holdfast.session import rollback as back
 from holdfast.session.branch import Adoptable, adopted, forked, workspace_of
 from holdfast.session.core import Options
 from holdfast.session.effects import Effect, Kind, takes
-from holdfast.session.faces import RunFace, TaskFace, TasksFace
 from holdfast.session.files import Files
 from holdfast.session.journal import ENDED, RETRY
 from holdfast.session.log import passed
 from holdfast.session.rollback import RolledBack
+from holdfast.session.run_base import RunFace, TaskFace, TasksFace
 from holdfast.verbs import plan as plans
 from holdfast.verbs.read import find
 

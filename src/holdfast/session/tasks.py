@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal, get_args
 
 from holdfast.errors import InvalidArgumentError, TaskError
-from holdfast.verbs import kept
+from holdfast.verbs import stored_values
 
 Status = Literal["pending", "in_progress", "completed", "failed", "skipped"]
 DONE: tuple[Status, ...] = ("completed", "skipped")
@@ -35,8 +35,8 @@ class TaskRecord:
     @classmethod
     def from_dict(cls, data: Any) -> TaskRecord:
         """The task of what ``as_dict`` gave."""
-        found = kept.fields_of("a recorded task", data, _KINDS, ("id", "name"))
-        kept.texts_in("a recorded task", found.get("needs", []))
+        found = stored_values.fields_of("a recorded task", data, _KINDS, ("id", "name"))
+        stored_values.texts_in("a recorded task", found.get("needs", []))
         return cls(**found)
 
     def as_dict(self) -> dict[str, Any]:
@@ -60,18 +60,18 @@ class TaskRecord:
         return replace(self, status=status, reason=reason, ended_at=datetime.now(UTC))
 
 
-_KINDS: dict[str, kept.Kind] = {
-    "id": kept.TEXT,
-    "name": kept.TEXT,
+_KINDS: dict[str, stored_values.Kind] = {
+    "id": stored_values.TEXT,
+    "name": stored_values.TEXT,
     "status": get_args(Status),
-    "needs": kept.LIST,
-    "data": kept.ANYTHING,
-    "retries": kept.NUMBER,
-    "attempts": kept.NUMBER,
-    "parent": kept.MAYBE_TEXT,
-    "reason": kept.MAYBE_TEXT,
-    "started_at": kept.MAYBE_MOMENT,
-    "ended_at": kept.MAYBE_MOMENT,
+    "needs": stored_values.LIST,
+    "data": stored_values.ANYTHING,
+    "retries": stored_values.NUMBER,
+    "attempts": stored_values.NUMBER,
+    "parent": stored_values.MAYBE_TEXT,
+    "reason": stored_values.MAYBE_TEXT,
+    "started_at": stored_values.MAYBE_MOMENT,
+    "ended_at": stored_values.MAYBE_MOMENT,
 }
 """What each field is when it is read back."""
 
@@ -92,7 +92,8 @@ class Plan:
 
     def __init__(self, records: Sequence[Mapping[str, Any]] = ()) -> None:
         self.records = [
-            TaskRecord.from_dict(record) for record in kept.items("a recorded plan", records)
+            TaskRecord.from_dict(record)
+            for record in stored_values.items("a recorded plan", records)
         ]
 
     def as_list(self) -> list[dict[str, Any]]:

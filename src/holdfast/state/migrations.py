@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, overload
 
-from holdfast.core.shown import briefly
+from holdfast.core.safe_repr import briefly
 from holdfast.errors import InvalidArgumentError, SchemaMigrationError
 from holdfast.state.fields import is_name
 from holdfast.state.mode import isolated

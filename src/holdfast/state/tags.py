@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast.core.shown import briefly
+from holdfast.core.safe_repr import briefly
 from holdfast.errors import InvalidArgumentError
 
 CLASS, VERSION = "__class__", "__version__"

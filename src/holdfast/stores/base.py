@@ -19,7 +19,7 @@ from holdfast.core.format import chunk_id
 from holdfast.core.tree import DEFAULT_LIMITS, check_unfolded, references
 from holdfast.errors import CheckpointIntegrityError, InvalidArgumentError
 from holdfast.model import CheckpointInfo, microseconds
-from holdfast.stores.unpacking import unpacked
+from holdfast.stores.shared.unpacking import unpacked
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ from holdfast.stores.base import (
     gather,
     place_after,
 )
-from holdfast.stores.forks import Locked
+from holdfast.system.forks import Locked
 
 
 class MemoryStore(Locked, Store):

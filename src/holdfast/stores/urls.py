@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
 from holdfast.errors import InvalidArgumentError
 from holdfast.stores.base import Store
-from holdfast.stores.secrets import masked
+from holdfast.stores.shared.secrets import masked
 
 DEFAULT_PATH = "./.holdfast/holdfast.db"
 _SCHEMES = (
@@ -36,7 +36,7 @@ def open_store(url: str | None = None) -> Store:
         raise InvalidArgumentError("a store's URL has no part after #: write %23 for one in a path")
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     if any(name.startswith("blobs") for name in options):
-        from holdfast.stores.objects import open_with_blobs
+        from holdfast.stores.objects.store import open_with_blobs
 
         return open_with_blobs(url, open_store)
     if parts.scheme == "memory":
@@ -89,7 +89,7 @@ def _memory(options: dict[str, str]) -> Store:
 
 
 def _sqlite(path: Path, options: dict[str, str]) -> Store:
-    from holdfast.stores.sqlite import SqliteStore
+    from holdfast.stores.sqlite.store import SqliteStore
 
     durability = options.pop("durability", "full")
     _none_left(options)
@@ -97,7 +97,7 @@ def _sqlite(path: Path, options: dict[str, str]) -> Store:
 
 
 def _file(path: Path, options: dict[str, str]) -> Store:
-    from holdfast.stores.file import FileStore
+    from holdfast.stores.file.store import FileStore
 
     fmt = options.pop("fmt", "json")
     _none_left(options)
@@ -105,13 +105,13 @@ def _file(path: Path, options: dict[str, str]) -> Store:
 
 
 def _redis(url: str) -> Store:
-    from holdfast.stores.redis import RedisStore
+    from holdfast.stores.redis.store import RedisStore
 
     return RedisStore(url)
 
 
 def _postgres(url: str, options: dict[str, str]) -> Store:
-    from holdfast.stores.postgres import PostgresStore
+    from holdfast.stores.postgres.store import PostgresStore
 
     own: dict[str, Any] = {}
     for name, read in (("schema", str), ("pool_size", int), ("timeout", float)):

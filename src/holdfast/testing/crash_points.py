@@ -16,7 +16,7 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from holdfast.stores.crashpoints import POINTS, RUN_POINTS, clear, install, reach
+from holdfast.system.crash_points import POINTS, RUN_POINTS, clear, install, reach
 
 __all__ = ["POINTS", "RUN_POINTS", "clear", "install", "kill_at", "listening", "reach"]
 

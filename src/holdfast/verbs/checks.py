@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from holdfast.core.shown import briefly
+from holdfast.core.safe_repr import briefly
 from holdfast.errors import InvalidArgumentError
 from holdfast.model import CheckpointInfo, Framework, checked_name
 

@@ -10,7 +10,7 @@ from holdfast.core.chunks import Base
 from holdfast.core.format import prepare
 from holdfast.core.shallow import base_of
 from holdfast.stores.base import Record, Store
-from holdfast.stores.forks import Locked
+from holdfast.system.forks import Locked
 from holdfast.verbs.claims import Claim
 
 K = TypeVar("K")

@@ -11,7 +11,7 @@ from holdfast.errors import InvalidArgumentError
 from holdfast.ids import new_id
 from holdfast.model import checked_name, moment
 from holdfast.stores.base import NOTE_TIES, Note
-from holdfast.verbs import kept, notes, plan
+from holdfast.verbs import notes, plan, stored_values
 from holdfast.verbs.engine import Engine
 from holdfast.verbs.plan import Plan
 from holdfast.verbs.read import resolve
@@ -72,11 +72,14 @@ def read(engine: Engine, channel: str, after: int) -> Plan[list[Event]]:
     return [_event(channel, note, value) for note, value in found]
 
 
-_KINDS: dict[str, kept.Kind] = {"checkpoint_id": kept.MAYBE_TEXT, "data": kept.FIELDS}
+_KINDS: dict[str, stored_values.Kind] = {
+    "checkpoint_id": stored_values.MAYBE_TEXT,
+    "data": stored_values.FIELDS,
+}
 
 
 def _event(channel: str, note: Note, value: Any) -> Event:
-    said = kept.fields_of(f"an event of {channel!r}", value, _KINDS, tuple(_KINDS))
+    said = stored_values.fields_of(f"an event of {channel!r}", value, _KINDS, tuple(_KINDS))
     at = moment(note.seq // NOTE_TIES)
     return Event(channel, str(note.seq), said["checkpoint_id"], said["data"], at)
 

@@ -22,7 +22,7 @@ from holdfast.core.migrations import CURRENT_SCHEMA_VERSION
 from holdfast.errors import CheckpointNotFoundError, HandoffError, InvalidArgumentError
 from holdfast.model import Checkpoint, CheckpointInfo, checked_name, new_info
 from holdfast.stores.base import NOTE_TIES, Fenced, Note, NoteExists, Query
-from holdfast.verbs import events, kept, notes, plan, save
+from holdfast.verbs import events, notes, plan, save, stored_values
 from holdfast.verbs.claims import Claim
 from holdfast.verbs.engine import Engine
 from holdfast.verbs.plan import Plan
@@ -135,11 +135,14 @@ def _offers(engine: Engine, infos: Sequence[CheckpointInfo]) -> Plan[list[Offer]
     return [_offer(info, noted[info.checkpoint_id]) for info in infos]
 
 
-_SETTLED: dict[str, kept.Kind] = {"outcome": get_args(Outcome), "reason": kept.MAYBE_TEXT}
-_CLAIMED: dict[str, kept.Kind] = {
-    "worker": kept.TEXT,
-    "until": kept.MOMENT,
-    "session_id": kept.TEXT,
+_SETTLED: dict[str, stored_values.Kind] = {
+    "outcome": get_args(Outcome),
+    "reason": stored_values.MAYBE_TEXT,
+}
+_CLAIMED: dict[str, stored_values.Kind] = {
+    "worker": stored_values.TEXT,
+    "until": stored_values.MOMENT,
+    "session_id": stored_values.TEXT,
 }
 
 
@@ -159,17 +162,17 @@ def _offer(info: CheckpointInfo, noted: Iterable[tuple[Note, Any]]) -> Offer:
         kind, _, rest = note.key.partition("/")
         if kind == "contract":
             if not isinstance(value, dict):
-                raise kept.damaged(what, "has something else as its contract")
+                raise stored_values.damaged(what, "has something else as its contract")
             found = replace(found, schema=value)
         elif kind == SETTLED:
-            said = kept.fields_of(what, value, _SETTLED, tuple(_SETTLED))
+            said = stored_values.fields_of(what, value, _SETTLED, tuple(_SETTLED))
             found = replace(found, outcome=said["outcome"], reason=said["reason"])
         elif kind == "claim":
             text, _, renewed = rest.partition("/")
-            number = kept.number_in(what, text)
+            number = stored_values.number_in(what, text)
             if renewed and number != found.attempts:
                 continue  # too late: another has claimed it since
-            said = kept.fields_of(what, value, _CLAIMED, tuple(_CLAIMED))
+            said = stored_values.fields_of(what, value, _CLAIMED, tuple(_CLAIMED))
             found = replace(
                 found,
                 attempts=number,

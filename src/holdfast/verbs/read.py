@@ -12,7 +12,7 @@ from holdfast.core.diff import Diff
 from holdfast.core.differ import diff_roots
 from holdfast.core.format import checked
 from holdfast.core.migrations import CURRENT_SCHEMA_VERSION, migrate_record
-from holdfast.core.shown import briefly
+from holdfast.core.safe_repr import briefly
 from holdfast.core.tree import decode
 from holdfast.errors import (
     AmbiguousIdError,

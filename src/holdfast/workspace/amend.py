@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from holdfast.workspace.blocks import Blocks
+from holdfast.workspace.dir_fds import parent_and_name
 from holdfast.workspace.entries import DIRECTORY, Entry, pack_tree
-from holdfast.workspace.inside import parent_and_name
-from holdfast.workspace.shelf import Shelf
+from holdfast.workspace.tree_reader import Shelf
 
 _NEW_DIRECTORY = 0o755
 

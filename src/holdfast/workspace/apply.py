@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 
-from holdfast.stores.crashpoints import reach
+from holdfast.system.crash_points import reach
 from holdfast.workspace.clone import Cloner
+from holdfast.workspace.dir_fds import Inside, parent_and_name
 from holdfast.workspace.entries import SMALL, Entry, Place
-from holdfast.workspace.inside import Inside, parent_and_name
-from holdfast.workspace.plan import Plan
-from holdfast.workspace.shelf import Shelf, part_of
+from holdfast.workspace.restore_plan import Plan
+from holdfast.workspace.tree_reader import Shelf, part_of
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC

@@ -15,19 +15,19 @@ from typing import Any
 from holdfast.core.raw import Link
 from holdfast.errors import CheckpointIntegrityError, WorkspaceError
 from holdfast.stores.base import Store
-from holdfast.stores.crashpoints import reach
+from holdfast.system.crash_points import reach
 from holdfast.workspace.blocks import Blocks
 from holdfast.workspace.clone import Sources, sources
+from holdfast.workspace.dir_fds import parent_and_name
 from holdfast.workspace.entries import Entry
-from holdfast.workspace.home import Home
 from holdfast.workspace.index import LINKS, MODE, Anchor, Folder, Index
-from holdfast.workspace.inside import parent_and_name
-from holdfast.workspace.keeping import LOOK, Keeper
+from holdfast.workspace.known_contents import Whereabouts
+from holdfast.workspace.local_state import Home
+from holdfast.workspace.pins import LOOK, Keeper
 from holdfast.workspace.results import Snapshot
 from holdfast.workspace.scan import REPOSITORY, Found, Options, Scanner, Skipped
-from holdfast.workspace.shelf import Shelf
+from holdfast.workspace.tree_reader import Shelf
 from holdfast.workspace.watch import Changes, Watcher
-from holdfast.workspace.whereabouts import Whereabouts
 
 Progress = Callable[[int, int | None], None]
 """Called with how many files are done and how many there are, if that is known."""

@@ -7,9 +7,9 @@ import fcntl
 import os
 from collections.abc import Mapping
 
+from holdfast.workspace.dir_fds import Inside, parent_and_name
 from holdfast.workspace.entries import FILE, SMALL, Entry
 from holdfast.workspace.index import Folder, Key, key_of
-from holdfast.workspace.inside import Inside, parent_and_name
 
 _FICLONE = 0x40049409
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC

@@ -17,7 +17,7 @@ from holdfast.workspace.entries import (
     Entry,
     Tree,
 )
-from holdfast.workspace.shelf import Shelf, too_much
+from holdfast.workspace.tree_reader import Shelf, too_much
 
 _LONGEST_TEXT = 2**20
 

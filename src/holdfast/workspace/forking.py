@@ -6,17 +6,17 @@ import os
 from collections.abc import Collection
 
 from holdfast.errors import InvalidArgumentError
-from holdfast.stores.crashpoints import reach
-from holdfast.stores.unfinished import Unfinished
+from holdfast.system.crash_points import reach
+from holdfast.system.unfinished import Unfinished
 from holdfast.workspace.apply import Applier, remove_staging
 from holdfast.workspace.capture import Progress
 from holdfast.workspace.clone import Cloner
+from holdfast.workspace.dir_fds import Inside
+from holdfast.workspace.disk_errors import check_room, explained
 from holdfast.workspace.entries import TEMPORARY
-from holdfast.workspace.inside import Inside
-from holdfast.workspace.plan import make_plan
+from holdfast.workspace.restore_plan import make_plan
 from holdfast.workspace.results import Snapshot
-from holdfast.workspace.shelf import Shelf
-from holdfast.workspace.trouble import check_room, explained
+from holdfast.workspace.tree_reader import Shelf
 
 
 def fork(

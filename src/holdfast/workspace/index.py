@@ -15,7 +15,7 @@ from typing import Any
 import ormsgpack
 from xxhash import xxh3_64_digest
 
-from holdfast.stores import private
+from holdfast.system import private_files
 from holdfast.workspace.entries import Entry, Place
 
 Key = tuple[int, int, int, int, int, int]
@@ -204,7 +204,7 @@ class Index:
             self._replace([self.identity, *rows, *anchor])
             self._logged = len(rows) + 1
         else:
-            with open(self.file, "ab", opener=private.opener) as file:
+            with open(self.file, "ab", opener=private_files.opener) as file:
                 file.write(b"".join(map(_framed, rows + anchor)))
         self._saved_anchor = self.anchor
         self._changed.clear()
@@ -212,7 +212,7 @@ class Index:
 
     def _replace(self, rows: list[Any]) -> None:
         fresh = f"{self.file}.new"
-        with open(fresh, "wb", opener=private.opener) as file:
+        with open(fresh, "wb", opener=private_files.opener) as file:
             file.write(b"".join(map(_framed, rows)))
         os.replace(fresh, self.file)
 

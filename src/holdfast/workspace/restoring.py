@@ -20,17 +20,17 @@ from holdfast.stores.base import Store
 from holdfast.workspace.apply import Applier, remove_staging
 from holdfast.workspace.capture import Capturer, Progress
 from holdfast.workspace.diff import differing
+from holdfast.workspace.dir_fds import Inside, parent_and_name
+from holdfast.workspace.disk_errors import check_room, explained
 from holdfast.workspace.entries import DIRECTORY, TEMPORARY, Entry
-from holdfast.workspace.home import Home, Journal
-from holdfast.workspace.inside import Inside, parent_and_name
-from holdfast.workspace.keeping import PARTIAL, Keeper
-from holdfast.workspace.plan import Plan, in_the_way, make_plan, wanted_paths
+from holdfast.workspace.local_state import Home, Journal
+from holdfast.workspace.pins import PARTIAL, Keeper
+from holdfast.workspace.restore_plan import Plan, in_the_way, make_plan, wanted_paths
 from holdfast.workspace.results import Restored, Snapshot
 from holdfast.workspace.settle import Keep, Settled, Settler, left_aside
-from holdfast.workspace.shelf import Shelf
 from holdfast.workspace.swap import Moved, Swap, removal_slot
-from holdfast.workspace.trouble import check_room, explained
-from holdfast.workspace.wayback import UNDO_SECONDS, Lookup, WayBack, shown
+from holdfast.workspace.tree_reader import Shelf
+from holdfast.workspace.undo_tree import UNDO_SECONDS, Lookup, WayBack, shown
 
 logger = logging.getLogger("holdfast")
 

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from holdfast.core.format import ID_BYTES
-from holdfast.stores.crashpoints import reach
+from holdfast.system.crash_points import reach
 from holdfast.workspace.blocks import Blocks
 from holdfast.workspace.contents import Contents
+from holdfast.workspace.dir_fds import Inside
 from holdfast.workspace.entries import (
     DIRECTORY,
     SMALL,
@@ -27,8 +28,7 @@ from holdfast.workspace.entries import (
 )
 from holdfast.workspace.ignore import FILES, EverythingIsLeftOut, NoRules, Rules
 from holdfast.workspace.index import LINKS, MODE, SIZE, Folder, Key, key_of, trusted
-from holdfast.workspace.inside import Inside
-from holdfast.workspace.whereabouts import Whereabouts
+from holdfast.workspace.known_contents import Whereabouts
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _AT_ONCE = 2**20

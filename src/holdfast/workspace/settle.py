@@ -18,11 +18,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from holdfast.core.format import ID_BYTES
-from holdfast.stores.crashpoints import reach
+from holdfast.system.crash_points import reach
 from holdfast.workspace.contents import Contents
+from holdfast.workspace.dir_fds import Inside, parent_and_name
 from holdfast.workspace.entries import DIRECTORY, FILE, HELD, SYMLINK, Entry
 from holdfast.workspace.index import MODE, MTIME, SIZE, Key, key_of
-from holdfast.workspace.inside import Inside, parent_and_name
 from holdfast.workspace.swap import Held
 from holdfast.workspace.writers import is_open_for_writing
 

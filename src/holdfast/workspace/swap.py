@@ -14,12 +14,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from holdfast.stores.crashpoints import reach
+from holdfast.system.crash_points import reach
 from holdfast.workspace import exchange
+from holdfast.workspace.dir_fds import Inside, parent_and_name
 from holdfast.workspace.entries import SYMLINK, Entry
 from holdfast.workspace.index import INODE, MODE, MTIME, SIZE, Folder, Key, key_of
-from holdfast.workspace.inside import Inside, parent_and_name
-from holdfast.workspace.plan import Plan
+from holdfast.workspace.restore_plan import Plan
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _OWNER = 0o700

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from holdfast.errors import InvalidArgumentError, MissingPackageError
-from holdfast.workspace.inside import Inside
+from holdfast.workspace.dir_fds import Inside
 
 logger = logging.getLogger("holdfast")
 

@@ -13,21 +13,21 @@ from holdfast.client.face import Face
 from holdfast.errors import InvalidArgumentError, StoreClosedError, WorkspaceError
 from holdfast.model import Checkpoint, checked_name
 from holdfast.stores.base import Store
-from holdfast.stores.unfinished import left_behind
 from holdfast.stores.urls import open_store
-from holdfast.workspace import places
+from holdfast.system.unfinished import left_behind
+from holdfast.workspace import registry
 from holdfast.workspace.capture import Capturer, Progress
 from holdfast.workspace.clone import Cloner
 from holdfast.workspace.diff import TreeDiff, compare
 from holdfast.workspace.entries import DIRECTORY, FILE, SYMLINK, Entry
 from holdfast.workspace.forking import fork
-from holdfast.workspace.home import home_of, private_paths
-from holdfast.workspace.keeping import Keeper
-from holdfast.workspace.plan import as_path, chosen_paths, relative
+from holdfast.workspace.local_state import home_of, private_paths
+from holdfast.workspace.pins import Keeper
+from holdfast.workspace.restore_plan import as_path, chosen_paths, relative
 from holdfast.workspace.restoring import Restorer
 from holdfast.workspace.results import Restored, Snapshot
 from holdfast.workspace.scan import Options
-from holdfast.workspace.shelf import Shelf
+from holdfast.workspace.tree_reader import Shelf
 
 T = TypeVar("T")
 TreeLike = Snapshot | Checkpoint | str
@@ -102,26 +102,26 @@ class Workspace:
 
     def _remember(self) -> None:
         """Note where this workspace is."""
-        before = places.read(self._home.directory)
-        now = (before or places.Place(self._root)).called(self.name)
+        before = registry.read(self._home.directory)
+        now = (before or registry.Place(self._root)).called(self.name)
         self._is_older = before is None and os.path.exists(self._home.index)
         if now != before:
-            places.write(self._home.directory, now)
+            registry.write(self._home.directory, now)
 
     def works_for(self, agent_id: str, session_id: str) -> bool:
         """Note that a session works here, so that its files are found from anywhere.
 
         Returns whether that was known on this machine before.
         """
-        own = places.digest(agent_id, session_id)
+        own = registry.digest(agent_id, session_id)
         if own in self._sessions:
             return True
         self._sessions.add(own)
         with self._home.mutex, self._alone():
-            before = places.read(self._home.directory) or places.Place(self._root)
+            before = registry.read(self._home.directory) or registry.Place(self._root)
             now = before.called(self.name).with_session(agent_id, session_id)
             if now != before:
-                places.write(self._home.directory, now)
+                registry.write(self._home.directory, now)
         return own in before.sessions
 
     @property

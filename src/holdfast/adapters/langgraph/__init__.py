@@ -14,7 +14,7 @@ if find_spec("langgraph") is None:
     raise MissingPackageError("holdfast.adapters.langgraph", "langgraph", "langgraph")
 
 from holdfast.adapters.langgraph.dev import bring_back_threads, dev_checkpointer
-from holdfast.adapters.langgraph.moving import Moved, move_in
+from holdfast.adapters.langgraph.importing import Moved, move_in
 from holdfast.adapters.langgraph.saver import HoldfastSaver
 from holdfast.adapters.langgraph.snapshot import LangGraphAdapter
 

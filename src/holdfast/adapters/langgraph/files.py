@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from langchain_core.runnables import RunnableConfig
 
-from holdfast.adapters.langgraph.finding import newest
+from holdfast.adapters.langgraph.listing import newest
 from holdfast.client.face import Face
 from holdfast.errors import InvalidArgumentError, WorkspaceError
 from holdfast.model import Checkpoint, CheckpointInfo

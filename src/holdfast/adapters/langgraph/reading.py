@@ -39,7 +39,7 @@ from langgraph.checkpoint.serde.jsonplus import (
     JsonPlusSerializer,
 )
 
-from holdfast.adapters.langgraph.crowded import check_dicts, check_elements
+from holdfast.adapters.langgraph.collisions import check_dicts, check_elements
 from holdfast.core.classes import class_attribute, find_class
 from holdfast.core.rewrite import child_path
 from holdfast.errors import InvalidArgumentError, SerializationError, UnknownTypeError

@@ -20,10 +20,10 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from holdfast.adapters.langgraph import plans
+from holdfast.adapters.langgraph import saver_plans
 from holdfast.adapters.langgraph.files import GraphFiles, Stage
-from holdfast.adapters.langgraph.plans import Desk
 from holdfast.adapters.langgraph.records import Form, Place
+from holdfast.adapters.langgraph.saver_plans import Desk
 from holdfast.adapters.langgraph.sources import explaining
 from holdfast.client import Client, SyncClient
 from holdfast.errors import InvalidArgumentError
@@ -148,7 +148,7 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
         return await self._async._run(self._getting(config))
 
     def _getting(self, config: RunnableConfig) -> Plan[CheckpointTuple | None]:
-        return plans.get(self._desk, self._form, Place.of(config), Stage.of(config))
+        return saver_plans.get(self._desk, self._form, Place.of(config), Stage.of(config))
 
     def list(
         self,
@@ -160,8 +160,8 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
     ) -> Iterator[CheckpointTuple]:
         """The checkpoints of a thread (of all for None), newest first."""
         infos = self._sync._run(self._listing(config, filter, before, limit))
-        for page in plans.pages(infos):
-            yield from self._sync._run(plans.tuples(self._desk, self._form, page))
+        for page in saver_plans.pages(infos):
+            yield from self._sync._run(saver_plans.tuples(self._desk, self._form, page))
 
     async def alist(
         self,
@@ -173,8 +173,8 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
     ) -> AsyncIterator[CheckpointTuple]:
         """See list."""
         infos = await self._async._run(self._listing(config, filter, before, limit))
-        for page in plans.pages(infos):
-            for found in await self._async._run(plans.tuples(self._desk, self._form, page)):
+        for page in saver_plans.pages(infos):
+            for found in await self._async._run(saver_plans.tuples(self._desk, self._form, page)):
                 yield found
 
     def _listing(
@@ -186,7 +186,7 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
     ) -> Any:
         place = None if config is None else Place.of(config)
         every = config is not None and config["configurable"].get("checkpoint_ns") is None
-        return plans.list_infos(
+        return saver_plans.list_infos(
             self._desk,
             place,
             every,
@@ -225,7 +225,7 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
         place = Place.of(config)
         merged = get_checkpoint_metadata(config, metadata)
         stage = Stage.of(config)
-        return place, plans.put(self._desk, self._form, place, checkpoint, merged, stage)
+        return place, saver_plans.put(self._desk, self._form, place, checkpoint, merged, stage)
 
     def put_writes(
         self,
@@ -236,7 +236,9 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
     ) -> None:
         """Keep what a task wrote, so that it need not run again if its step does not end."""
         place = Place.of(config)
-        self._sync._run(plans.put_writes(self._desk, self._form, place, writes, task_id, task_path))
+        self._sync._run(
+            saver_plans.put_writes(self._desk, self._form, place, writes, task_id, task_path)
+        )
 
     async def aput_writes(
         self,
@@ -248,7 +250,7 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
         """See put_writes."""
         place = Place.of(config)
         await self._async._run(
-            plans.put_writes(self._desk, self._form, place, writes, task_id, task_path)
+            saver_plans.put_writes(self._desk, self._form, place, writes, task_id, task_path)
         )
 
     def restore_workspace(self, config: RunnableConfig, to: str | Path | None = None) -> Workspace:
@@ -257,7 +259,7 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
         That is the saver's own workspace, which stays open, unless another is named. What is
         replaced is kept first.
         """
-        found = self._sync._run(plans.named(self._desk, Place.of(config)))
+        found = self._sync._run(saver_plans.named(self._desk, Place.of(config)))
         if to is None:
             return self._sync._run(self._restoring(found))
         return self._sync.restore_workspace(found, to)
@@ -266,7 +268,7 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
         self, config: RunnableConfig, to: str | Path | None = None
     ) -> Workspace:
         """See restore_workspace."""
-        found = await self._async._run(plans.named(self._desk, Place.of(config)))
+        found = await self._async._run(saver_plans.named(self._desk, Place.of(config)))
         if to is None:
             return await self._async._run(self._restoring(found))
         return await self._async.restore_workspace(found, to)
@@ -282,28 +284,30 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
 
     def delete_thread(self, thread_id: str) -> None:
         """Remove a thread, with its subgraphs' checkpoints and all writes."""
-        self._sync._run(plans.delete_thread(self._desk, str(thread_id)))
+        self._sync._run(saver_plans.delete_thread(self._desk, str(thread_id)))
 
     async def adelete_thread(self, thread_id: str) -> None:
         """See delete_thread."""
-        await self._async._run(plans.delete_thread(self._desk, str(thread_id)))
+        await self._async._run(saver_plans.delete_thread(self._desk, str(thread_id)))
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Remove what these runs made; what delta channels of later ones build on is kept."""
-        self._sync._run(plans.delete_for_runs(self._desk, run_ids))
+        self._sync._run(saver_plans.delete_for_runs(self._desk, run_ids))
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
         """See delete_for_runs."""
-        await self._async._run(plans.delete_for_runs(self._desk, run_ids))
+        await self._async._run(saver_plans.delete_for_runs(self._desk, run_ids))
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Give another thread all checkpoints and writes of this one; no state is written twice."""
-        self._sync._run(plans.copy_thread(self._desk, str(source_thread_id), str(target_thread_id)))
+        self._sync._run(
+            saver_plans.copy_thread(self._desk, str(source_thread_id), str(target_thread_id))
+        )
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """See copy_thread."""
         await self._async._run(
-            plans.copy_thread(self._desk, str(source_thread_id), str(target_thread_id))
+            saver_plans.copy_thread(self._desk, str(source_thread_id), str(target_thread_id))
         )
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
@@ -311,18 +315,20 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
 
         With ``strategy="delete"`` nothing is kept.
         """
-        self._sync._run(plans.prune(self._desk, [str(i) for i in thread_ids], strategy))
+        self._sync._run(saver_plans.prune(self._desk, [str(i) for i in thread_ids], strategy))
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """See prune."""
-        await self._async._run(plans.prune(self._desk, [str(i) for i in thread_ids], strategy))
+        await self._async._run(
+            saver_plans.prune(self._desk, [str(i) for i in thread_ids], strategy)
+        )
 
     def get_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> Mapping[str, DeltaChannelHistory]:
         """What rebuilds these delta channels: a stored value each, and what was written since."""
         return self._sync._run(
-            plans.history(self._desk, self._form, Place.of(config), list(channels))
+            saver_plans.history(self._desk, self._form, Place.of(config), list(channels))
         )
 
     async def aget_delta_channel_history(
@@ -330,7 +336,7 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
     ) -> Mapping[str, DeltaChannelHistory]:
         """See get_delta_channel_history."""
         return await self._async._run(
-            plans.history(self._desk, self._form, Place.of(config), [*channels])
+            saver_plans.history(self._desk, self._form, Place.of(config), [*channels])
         )
 
     def get_next_version(self, current: str | None, channel: None) -> str:

@@ -19,7 +19,7 @@ from holdfast.adapters.langgraph.reading import DEFAULT, DICT, LIST, STRICT, WHO
 from holdfast.core.codec import pack
 from holdfast.core.raw import Sealed
 from holdfast.errors import SerializationError
-from holdfast.stores.forks import Locked
+from holdfast.system.forks import Locked
 
 _PAGE_ELEMENTS = 32
 _PAGE_BYTES = 32_768

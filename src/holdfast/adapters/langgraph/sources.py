@@ -28,7 +28,7 @@ from holdfast.errors import (
     UnknownTypeError,
 )
 from holdfast.stores.base import checked_path
-from holdfast.stores.sqlite_schema import APPLICATION_ID
+from holdfast.stores.sqlite.schema import APPLICATION_ID
 
 PAGE = 20
 """Checkpoints that are looked at in one view of the source."""

@@ -1,0 +1,76 @@
+"""LangGraph's threads as people read them: the questions they wait at, and what is plumbing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from holdfast.cli.output.formatting import clean
+from holdfast.cli.output.terminal import Terminal
+from holdfast.cli.output.values import short
+from holdfast.core.diff import Diff
+from holdfast.core.text import to_json
+from holdfast.model import Framework
+
+if TYPE_CHECKING:
+    from holdfast.client import SyncClient
+    from holdfast.model import CheckpointInfo
+    from holdfast.verbs.interrupts import OpenInterrupt
+
+_ROOM = 100
+_OWN_PARTS = "checkpoint|parent|sealed|metadata|config|parent_config|created_at"
+_PLUMBING = re.compile(rf"\$\.(?:{_OWN_PARTS})(?![\w])|\$\.values(?:\.__|\['(?:branch:to:|__))")
+"""Paths of what LangGraph keeps for itself: versions, ids, and channels that lead to nodes."""
+
+
+def is_thread(info: CheckpointInfo) -> bool:
+    """Whether a checkpoint is one of LangGraph's."""
+    return info.framework is Framework.LANGGRAPH
+
+
+def without_plumbing(changes: Diff) -> Diff:
+    """What changed in the values of a thread, and not in how LangGraph keeps them."""
+    kept = Diff()
+    for name in ("added", "removed", "changed", "moved"):
+        for path, value in getattr(changes, name).items():
+            if not _PLUMBING.match(path):
+                getattr(kept, name)[path] = value
+    return kept
+
+
+def asked_at(client: SyncClient, info: CheckpointInfo) -> list[OpenInterrupt]:
+    """The questions that a thread waits at, if it is this checkpoint that it waits at."""
+    if not is_thread(info):
+        return []
+    found = client.interrupts(info.agent_id, info.session_id)
+    return [each for each in found if each.checkpoint_id == info.checkpoint_id]
+
+
+def asked_json(asked: Iterable[OpenInterrupt]) -> list[dict[str, Any]]:
+    """Questions in JSON."""
+    return [
+        {
+            "id": each.interrupt_id,
+            "agent_id": each.agent_id,
+            "session_id": each.session_id,
+            "checkpoint_id": each.checkpoint_id,
+            "node": each.node,
+            "value": to_json(each.value),
+            "resume": each.resume,
+        }
+        for each in asked
+    ]
+
+
+def asked_lines(asked: Iterable[OpenInterrupt], terminal: Terminal) -> list[str]:
+    """Questions, each with the node and thread that ask, and how to answer."""
+    lines = []
+    for each in asked:
+        who = f"{each.node} of {each.session_id}" if each.node else each.session_id
+        lines.append(
+            f"{terminal.paint(clean(who), 'session')} asks: "
+            f"{terminal.paint(clean(short(each.value, _ROOM)), 'name')}"
+        )
+        lines.append(f"  {clean(each.resume)}")
+    return lines

@@ -1,0 +1,121 @@
+"""The files that checkpoints hold: trees in the store, and the directory they came from."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from holdfast.cli.exits import NotFound
+
+if TYPE_CHECKING:
+    from holdfast.client import SyncClient
+    from holdfast.model import CheckpointInfo
+    from holdfast.workspace import Snapshot, TreeDiff, Workspace
+    from holdfast.workspace.capture import Progress
+
+
+def snapshot_of(client: SyncClient, info: CheckpointInfo) -> Snapshot | None:
+    """The files of a checkpoint; None if it has none."""
+    from holdfast.workspace import Snapshot
+
+    part = client.restore(info.checkpoint_id, on_unknown="raw").workspace
+    return None if part is None else Snapshot.from_value(part, info.created_at)
+
+
+def compare_trees(
+    client: SyncClient, old: CheckpointInfo, new: CheckpointInfo, text: bool
+) -> TreeDiff | None:
+    """What changed in files between two checkpoints; None if neither has any."""
+    from holdfast.workspace.diff import compare
+    from holdfast.workspace.tree_reader import Shelf
+
+    before, after = snapshot_of(client, old), snapshot_of(client, new)
+    if before is None and after is None:
+        return None
+    roots = [None if each is None else each.root.name for each in (before, after)]
+    return compare(Shelf(client.store), roots[0], roots[1], text)
+
+
+def compare_now(client: SyncClient, old: CheckpointInfo, text: bool) -> TreeDiff:
+    """What changed in files since a checkpoint."""
+    from holdfast.cli.access.directories import elsewhere, folder_for
+    from holdfast.workspace import Workspace
+
+    before = snapshot_of(client, old)
+    if before is None:
+        raise NotFound(f"checkpoint {old.checkpoint_id!r} was saved without files")
+    folder = folder_for(client, old, before)
+    if folder is None:
+        raise NotFound(f"{elsewhere(old, before)}: go there first")
+    with Workspace(folder, store=client) as workspace:
+        return workspace.diff(before, text=text)
+
+
+def folder_of(snapshot: Any) -> Path | None:
+    """The directory that a snapshot was taken of, if it is this one or above it."""
+    from holdfast.workspace.workspace import _name_of
+
+    here = Path.cwd().resolve()
+    for folder in (here, *here.parents):
+        if _name_of(os.fsencode(folder)) == snapshot.workspace:
+            return folder
+    return None
+
+
+def unpack(
+    client: SyncClient, snapshot: Snapshot, directory: Path, progress: Progress | None = None
+) -> None:
+    """Make a new directory of a snapshot."""
+    from holdfast.workspace.forking import fork
+    from holdfast.workspace.tree_reader import Shelf
+
+    place, store = os.fsencode(os.path.abspath(directory)), client.store
+    fork(Shelf(store), snapshot, place, progress, files=store.files)
+
+
+def find_tree(client: SyncClient, given: str, session: str | None) -> Snapshot:
+    """The files that are meant: those of a checkpoint, or a tree by its id."""
+    from holdfast.cli.access.naming import Names
+    from holdfast.errors import CheckpointNotFoundError
+    from holdfast.workspace.pins import Keeper
+
+    try:
+        info = Names(client).checkpoint(given, session)
+    except NotFound as missing:
+        try:
+            return Keeper(client.store, "any").resolve(given)
+        except CheckpointNotFoundError:
+            raise missing from None
+    found = snapshot_of(client, info)
+    if found is None:
+        raise NotFound(f"checkpoint {info.checkpoint_id!r} was saved without files")
+    return found
+
+
+def save_with_files(
+    client: SyncClient,
+    workspace: Workspace,
+    *,
+    agent_id: str,
+    session_id: str,
+    name: str | None,
+    state: Any,
+    tags: dict[str, Any],
+    progress: Progress | None = None,
+) -> tuple[str, Snapshot]:
+    """A checkpoint that holds the files of a workspace as they are; returns its id."""
+    from holdfast.model import CheckpointBuilder
+
+    # One at a time: hooks of tools that run side by side make one line.
+    with workspace._home.mutex, workspace._alone():
+        snapshot = workspace.snapshot_for_checkpoint(progress)
+        head = client.find(agent_id=agent_id, session_id=session_id, limit=1)
+        built = CheckpointBuilder(agent_id).session(session_id).execution_state(state).tag(**tags)
+        if head:
+            built = built.parent(head[0].checkpoint_id)
+        built = built.step(head[0].step_index + 1 if head else 0, name)
+        checkpoint_id = client.put(built.workspace(snapshot.as_value()).build())
+        workspace.saved_with(snapshot, checkpoint_id)
+        workspace.works_for(agent_id, session_id)
+        return checkpoint_id, snapshot

@@ -1,0 +1,182 @@
+"""``holdfast diff``: what changed between two checkpoints, in state, plan and files."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import TYPE_CHECKING, Any
+
+from holdfast.cli.access.langgraph_threads import is_thread, without_plumbing
+from holdfast.cli.access.naming import Names
+from holdfast.cli.access.opening import open_client
+from holdfast.cli.exits import OK, NotFound
+from holdfast.cli.output.formatting import clean, clean_lines, many
+from holdfast.cli.output.terminal import Terminal
+from holdfast.cli.output.values import short
+from holdfast.cli.parsing import Parser, add_checkpoint, add_session
+from holdfast.core.diff import Diff, is_below
+from holdfast.core.text import to_json
+
+if TYPE_CHECKING:
+    from holdfast.client import SyncClient
+    from holdfast.model import CheckpointInfo
+    from holdfast.workspace import TreeDiff
+
+PARTS = {"state": "$", "context": "context", "tasks": "tasks", "effects": "effects"}
+_STYLES = {"+": "good", "-": "bad", "~": "warn", ">": "dim"}
+
+
+def diff(parser: Parser) -> None:
+    """Set up the command."""
+    parser.explain(
+        "With one checkpoint: what it changed since the one before it. With none: the head.\n"
+        "+ added, - removed, ~ changed, > moved. Without options all but the record of calls, and\n"
+        "of a LangGraph thread its values and files: not versions, ids and the like.",
+        "holdfast diff",
+        "holdfast diff @~3 @",
+        "holdfast diff fix-42@ fix-42.1@ --state",
+        "holdfast diff @~3 @ --files --text",
+        "holdfast diff @ . --files",
+    )
+    add_checkpoint(parser, "a", help="the older checkpoint, or the one to look at")
+    add_checkpoint(parser, "b", help="the newer checkpoint, or . for the files as they are now")
+    add_session(parser)
+    for name in PARTS:
+        parser.add_argument(f"--{name}", action="store_true", help=f"the {name}")
+    parser.add_argument("--files", action="store_true", help="the files")
+    parser.add_argument("--text", action="store_true", help="with --files: the changed lines")
+    parser.add_argument(
+        "--all", action="store_true", help="of a LangGraph thread also what it keeps for itself"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(options: Namespace, terminal: Terminal) -> int:
+    """Compare two checkpoints."""
+    chosen = [name for name in PARTS if getattr(options, name)]
+    files_only = (options.files or options.text) and not chosen
+    with open_client(options) as client:
+        names = Names(client)
+        with_now = options.b == "."
+        new = names.checkpoint(
+            options.a if options.b in (None, ".") else options.b, options.session
+        )
+        if options.b is None:
+            old = _parent(names, new)
+        else:
+            old = new if with_now else names.checkpoint(options.a, options.session)
+        changes = Diff()
+        if not files_only and not with_now:
+            changes = client.diff(old.checkpoint_id, new.checkpoint_id)
+            left_out = [part for part in PARTS if part not in chosen] if chosen else ["effects"]
+            for part in left_out:
+                changes = without(changes, PARTS[part])
+        files = None
+        if files_only or options.files or with_now or not chosen:
+            files = files_changed(client, old, None if with_now else new, options.text)
+    changes = without(changes, "workspace")
+    hidden = 0
+    if is_thread(new) and not options.all:
+        every, changes = changes, without_plumbing(changes)
+        hidden = _count(every) - _count(changes)
+    if terminal.json:
+        terminal.emit(_json(old, None if with_now else new, changes, files))
+        return OK
+    for line in diff_lines(changes, terminal):
+        terminal.line(line)
+    if files:
+        for line in file_lines(files, terminal):
+            terminal.line(line)
+    if not changes and not files:
+        own = f" (but {many(hidden, 'change')} in what LangGraph keeps for itself: --all)"
+        terminal.line("no changes" + (own if hidden else ""))
+    return OK
+
+
+def _count(changes: Diff) -> int:
+    return sum(len(getattr(changes, name)) for name in ("added", "removed", "changed", "moved"))
+
+
+def _parent(names: Names, info: CheckpointInfo) -> CheckpointInfo:
+    if info.parent_id is None:
+        raise NotFound(f"checkpoint {info.checkpoint_id!r} is the first: name another to compare")
+    return names.checkpoint(info.parent_id)
+
+
+def _json(
+    old: CheckpointInfo, new: CheckpointInfo | None, changes: Diff, files: TreeDiff | None
+) -> dict[str, Any]:
+    return {
+        "from": old.checkpoint_id,
+        "to": None if new is None else new.checkpoint_id,
+        "added": {path: to_json(value) for path, value in changes.added.items()},
+        "removed": {path: to_json(value) for path, value in changes.removed.items()},
+        "changed": {
+            path: {"old": to_json(old), "new": to_json(new)}
+            for path, (old, new) in changes.changed.items()
+        },
+        "moved": dict(changes.moved),
+        "files": None if files is None else files_json(files),
+    }
+
+
+def files_json(files: TreeDiff) -> dict[str, Any]:
+    """What changed in files, in JSON."""
+    return {
+        "added": list(files.added),
+        "removed": list(files.removed),
+        "modified": list(files.modified),
+        "renamed": [list(pair) for pair in files.renamed],
+        "mode": list(files.mode),
+        "touched": list(files.touched),
+        "text": files.text,
+    }
+
+
+def without(changes: Diff, root: str) -> Diff:
+    """Changes, but for those below a root."""
+    kept = Diff()
+    for name in ("added", "removed", "changed", "moved"):
+        for path, value in getattr(changes, name).items():
+            if not is_below(path, root):
+                getattr(kept, name)[path] = value
+    return kept
+
+
+def diff_lines(changes: Diff, terminal: Terminal) -> list[str]:
+    """Changes, one line each; where a change is too long for one, the old and the new have one."""
+    columns = min(terminal.width, 160)
+    lines: list[tuple[str, str]] = []
+    for path, (old, new) in changes.changed.items():
+        line = f"{path}: {short(old, columns)} -> {short(new, columns)}"
+        if len(line) + 2 <= columns:
+            lines.append(("~", line))
+        else:
+            room = columns - len(path) - 6
+            lines += [("~", f"{path}:"), ("-", f"    {short(old, room)}")]
+            lines += [("+", f"    {short(new, room)}")]
+    for sign, part in (("-", changes.removed), ("+", changes.added)):
+        for path, value in part.items():
+            lines.append((sign, f"{path}: {short(value, max(columns - len(path) - 4, 30))}"))
+    lines += [(">", f"{old}: moved to {new}") for old, new in changes.moved.items()]
+    return [terminal.paint(clean(f"{sign} {line}"), _STYLES[sign]) for sign, line in lines]
+
+
+def files_changed(
+    client: SyncClient, old: CheckpointInfo, new: CheckpointInfo | None, text: bool
+) -> TreeDiff | None:
+    """What changed in files; None if either checkpoint has none."""
+    from holdfast.cli.access.trees import compare_now, compare_trees
+
+    return compare_now(client, old, text) if new is None else compare_trees(client, old, new, text)
+
+
+def file_lines(files: TreeDiff, terminal: Terminal) -> list[str]:
+    """What changed in files, as git says it."""
+    if files.text is not None:
+        styles = {"+": "good", "-": "bad", "@": "head"}
+        text = clean_lines(files.text).splitlines()
+        return [terminal.paint(line, styles.get(line[:1], "dim")) if line else "" for line in text]
+    signs = {"A": "good", "D": "bad", "M": "warn", "R": "warn", "m": "dim"}
+    return [
+        terminal.paint(clean(line), signs.get(line[:1], "dim")) for line in str(files).splitlines()
+    ]

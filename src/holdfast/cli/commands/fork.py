@@ -1,0 +1,77 @@
+"""``holdfast fork``."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.cli.access.naming import Names
+from holdfast.cli.access.opening import open_client
+from holdfast.cli.exits import OK, NotFound
+from holdfast.cli.output.checkpoints import step_of
+from holdfast.cli.output.formatting import clean
+from holdfast.cli.output.terminal import Terminal
+from holdfast.cli.parsing import Parser, add_checkpoint, add_session
+
+if TYPE_CHECKING:
+    from holdfast.model import CheckpointInfo
+
+
+def fork(parser: Parser) -> None:
+    """Set up the command."""
+    parser.explain(
+        "The new session has the state, plan and files of the checkpoint; the old one is left as "
+        "it is.\nWith --to its files are put into a new directory.",
+        "holdfast fork",
+        "holdfast fork tests-pass --as bolder",
+        "holdfast fork @~2 --as bolder --to ../bolder",
+    )
+    add_checkpoint(parser)
+    add_session(parser)
+    parser.add_argument(
+        "--as", dest="name", metavar="NAME", help="the new session (default: SESSION.1, .2, …)"
+    )
+    parser.add_argument("--to", type=Path, metavar="DIR", help="put its files here; must be new")
+    parser.set_defaults(run=run)
+
+
+def run(options: Namespace, terminal: Terminal) -> int:
+    """Fork the checkpoint that is named."""
+    with open_client(options) as client:
+        names = Names(client)
+        source = names.checkpoint(options.checkpoint, options.session)
+        name = options.name or free_name(names, source)
+        if options.to is not None:
+            from holdfast.cli.access.trees import snapshot_of, unpack
+
+            tree = snapshot_of(client, source)
+            if tree is None:
+                raise NotFound(f"checkpoint {source.checkpoint_id!r} was saved without files")
+            unpack(client, tree, options.to, terminal.progress("files"))
+        made = client.fork(source.checkpoint_id, session_id=name)
+    if terminal.json:
+        terminal.emit(
+            {
+                "checkpoint_id": made,
+                "agent_id": source.agent_id,
+                "session_id": name,
+                "parent_id": source.checkpoint_id,
+                "directory": None if options.to is None else str(options.to),
+            }
+        )
+    else:
+        step = step_of(source)
+        terminal.line(f"session {clean(name)} begins at {step} ({made})")
+        if options.to is not None:
+            terminal.line(f"its files are in {clean(str(options.to))}")
+    return OK
+
+
+def free_name(names: Names, source: CheckpointInfo) -> str:
+    """A name for a fork that no session of the agent has."""
+    taken = {each.session_id for each in names.sessions if each.agent_id == source.agent_id}
+    number = 1
+    while f"{source.session_id}.{number}" in taken:
+        number += 1
+    return f"{source.session_id}.{number}"

@@ -1,0 +1,86 @@
+"""``holdfast migrate``: a store is brought up to the format of this Holdfast."""
+
+from __future__ import annotations
+
+import sqlite3
+from argparse import Namespace
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import quote, urlsplit
+
+from holdfast.cli.access.opening import Place, open_place, place_of
+from holdfast.cli.exits import OK
+from holdfast.cli.output.formatting import clean
+from holdfast.cli.output.terminal import Terminal
+from holdfast.cli.parsing import Parser
+
+
+def migrate(parser: Parser) -> None:
+    """Set up the command."""
+    parser.explain(
+        "Whatever opens a store of an earlier Holdfast does this; the command does it at a time "
+        "of your\nchoosing and says what it did. An older Holdfast cannot open the store "
+        "afterwards.",
+        "holdfast migrate",
+        "holdfast migrate --store postgresql://localhost/agents --json",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(options: Namespace, terminal: Terminal) -> int:
+    """Bring the store up to date."""
+    place = place_of(options)
+    before = format_of(place)
+    with open_place(place) as client:
+        name = client.store.name
+    after = current_format(place)
+    if terminal.json:
+        terminal.emit({"store": name, "from": before, "to": after, "migrated": before != after})
+    elif before is None:
+        terminal.line(f"{clean(name)} is at format {after}")
+    elif before == after:
+        terminal.line(f"{clean(name)} is at format {after} already")
+    else:
+        terminal.line(f"{clean(name)} was brought from format {before} to {after}")
+    return OK
+
+
+def format_of(place: Place) -> int | None:
+    """The format of a store before it is opened; None where only opening it tells."""
+    scheme = urlsplit(place.url).scheme
+    if scheme != "sqlite":
+        # The others have had one format only, or PostgreSQL, which is asked by opening it.
+        return None if scheme.startswith("postgres") else current_format(place)
+    path = place.path
+    if path is None or not path.exists():
+        return current_format(place)
+    return _version_of(path)
+
+
+def _version_of(path: Path) -> int | None:
+    with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)) as db:
+        try:
+            (version,) = db.execute("PRAGMA user_version").fetchone()
+        except sqlite3.DatabaseError:  # no SQLite file: opening it says so
+            return None
+    return int(version)
+
+
+def current_format(place: Place) -> int:
+    """The format that this Holdfast writes in such a store."""
+    scheme = urlsplit(place.url).scheme
+    if scheme == "sqlite":
+        from holdfast.stores.sqlite.schema import VERSION
+
+        return VERSION
+    if scheme.startswith("postgres"):
+        from holdfast.stores.postgres.schema import VERSION as POSTGRES_VERSION
+
+        return POSTGRES_VERSION
+    if scheme in ("file", "memory"):
+        from holdfast.stores.file.document import FORMAT
+
+        return FORMAT
+    from holdfast.stores.redis.keys import FORMAT as REDIS_FORMAT
+
+    return REDIS_FORMAT

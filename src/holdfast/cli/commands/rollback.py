@@ -1,0 +1,222 @@
+"""``holdfast rollback`` and ``holdfast undo``."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from holdfast.cli.access.directories import add_workspace
+from holdfast.cli.access.naming import Names
+from holdfast.cli.access.opening import open_client
+from holdfast.cli.access.recoveries import last_recovery, undo_recovery
+from holdfast.cli.access.rollback_preview import as_json, files_of, look, preview
+from holdfast.cli.access.session_run import SessionFiles, check_is_ours, opened
+from holdfast.cli.exits import OK, Refused, UsageError
+from holdfast.cli.output.formatting import clean
+from holdfast.cli.output.terminal import Terminal
+from holdfast.cli.parsing import Parser, add_checkpoint, add_session, count
+from holdfast.errors import CheckpointIntegrityError
+
+if TYPE_CHECKING:
+    from holdfast.client import SyncClient
+    from holdfast.model import CheckpointInfo
+    from holdfast.stores.base import SessionInfo
+
+
+def rollback(parser: Parser) -> None:
+    """Set up the command."""
+    parser.explain(
+        "Adds a checkpoint that goes on from the one you name; nothing is removed, and `holdfast "
+        "undo` leads\nback. Files are put back too, if the session has any: in the directory "
+        "where it worked on this\nmachine, wherever you are, or in the one you name with "
+        "--workspace.\n\nCalls since then that can be undone are, but only by their own "
+        "functions: name the module that\ndefines them with --import, or roll back in the program "
+        "itself (run.rollback). Calls that cannot be\nundone stay done; that has to be accepted.",
+        "holdfast rollback @-",
+        "holdfast rollback tests-pass --session fix-42",
+        "holdfast rollback 3f9a --scope state --yes",
+        "holdfast rollback @- --workspace ~/site",
+    )
+    add_checkpoint(parser)
+    add_session(parser)
+    parser.add_argument("--steps", type=count, metavar="N", help="go back so many checkpoints (1)")
+    parser.add_argument(
+        "--scope", choices=("all", "state", "files"), default="all", help="what goes back (all)"
+    )
+    _add_working(parser)
+    parser.set_defaults(run=_rollback)
+
+
+def _add_working(parser: Parser) -> None:
+    add_workspace(parser)
+    parser.add_argument(
+        "--import",
+        dest="modules",
+        action="append",
+        default=[],
+        metavar="MODULE",
+        help="undo calls with the functions that this module defines",
+    )
+    parser.add_argument(
+        "--accept-irreversible", action="store_true", help="go back past calls that stay done"
+    )
+    parser.add_argument(
+        "--takeover",
+        action="store_true",
+        help="take the session from a process that was not heard of for long",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
+    parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
+
+
+def _rollback(options: Namespace, terminal: Terminal) -> int:
+    with open_client(options) as client:
+        session, target = _meant(client, options)
+        return _go(client, session, target, options, terminal)
+
+
+def _go(
+    client: SyncClient,
+    session: SessionInfo,
+    target: CheckpointInfo,
+    options: Namespace,
+    terminal: Terminal,
+    is_undo: bool = False,
+) -> int:
+    """Show what would be done, ask, and do it."""
+    check_is_ours(session, target)
+    tools = _import(options.modules)
+    try:
+        with files_of(client, session, target, options.scope, options.workspace) as files:
+            return _with_files(client, session, target, files, options, terminal, is_undo, tools)
+    except CheckpointIntegrityError as error:
+        head = session.head.checkpoint_id
+        if error.checkpoint_id != head:
+            raise
+        raise CheckpointIntegrityError(
+            head,
+            f"{error.reason}; what the session did since cannot be told from it, and not undone: "
+            f"`holdfast fork {target.checkpoint_id[-8:]}` goes on from there in a new session",
+        ) from error
+
+
+def _with_files(
+    client: SyncClient,
+    session: SessionInfo,
+    target: CheckpointInfo,
+    files: SessionFiles | None,
+    options: Namespace,
+    terminal: Terminal,
+    is_undo: bool,
+    tools: list[Callable[..., Any]],
+) -> int:
+    going = look(client, session, target, files, options, tools)
+    if not terminal.json:
+        preview(going, terminal)
+    if options.dry_run:
+        if terminal.json:
+            terminal.emit(as_json(going, None))
+        return OK
+    terminal.confirm(f"{'Undo the rollback of' if is_undo else 'Roll back'} {session.session_id}?")
+    with opened(client, session, files, options.takeover, tools) as run:
+        if is_undo:
+            done = run.undo(accept_irreversible=options.accept_irreversible)
+        else:
+            done = run.rollback(
+                target.checkpoint_id,
+                scope=("state", "files") if options.scope == "all" else (options.scope,),
+                accept_irreversible=options.accept_irreversible,
+            )
+    if terminal.json:
+        terminal.emit(as_json(going, done))
+        return OK
+    terminal.line(f"the head is {done.checkpoint_id} now; `holdfast undo` leads back")
+    for effect_id, problem in done.problems.items():
+        terminal.line(f"could not be undone: {effect_id[:8]}: {clean(problem)}")
+    return OK
+
+
+def _import(modules: list[str]) -> list[Callable[..., Any]]:
+    """The functions of modules whose names were typed; none is ever named by stored data."""
+    import sys
+    from importlib import import_module
+
+    from holdfast.session.functions import defined_in
+
+    if modules:
+        sys.path.insert(0, "")
+    given: list[Callable[..., Any]] = []
+    for module in modules:
+        try:
+            given += defined_in(import_module(module))
+        except (ImportError, ValueError) as error:
+            raise UsageError(f"--import {module}: {error}") from error
+    return given
+
+
+def _meant(client: SyncClient, options: Namespace) -> tuple[SessionInfo, CheckpointInfo]:
+    """The session, and the checkpoint it goes back to."""
+    names = Names(client)
+    if options.checkpoint is not None and options.steps is not None:
+        raise UsageError("give a checkpoint or --steps, not both")
+    if options.checkpoint is None:
+        session = names.session(options.session)
+        steps = 1 if options.steps is None else options.steps
+        own = _own(client, session)
+        if not 0 < steps < len(own):
+            raise UsageError(f"--steps is a number from 1 to {len(own) - 1} here")
+        return session, own[steps]
+    target = names.checkpoint(options.checkpoint, options.session)
+    session = names.session(options.session or f"{target.agent_id}/{target.session_id}")
+    if (target.agent_id, target.session_id) != (session.agent_id, session.session_id):
+        older = {info.checkpoint_id for info in client.ancestors(session.head.checkpoint_id)}
+        if target.checkpoint_id not in older:
+            raise UsageError(
+                f"{options.checkpoint} is a checkpoint of session {target.session_id!r}: "
+                f"session {session.session_id!r} cannot go back to it; fork it instead"
+            )
+    return session, target
+
+
+def _own(client: SyncClient, session: SessionInfo) -> list[CheckpointInfo]:
+    chain = [session.head, *client.ancestors(session.head.checkpoint_id)]
+    mine = (session.agent_id, session.session_id)
+    return [info for info in chain if (info.agent_id, info.session_id) == mine]
+
+
+def undo(parser: Parser) -> None:
+    """Set up the command."""
+    parser.explain(
+        "The session goes on from where the rollback was begun. Calls that were undone stay "
+        "undone.\nAn undo can be undone too. Where files were put back after a crash since, that "
+        "is undone instead:\nthey are then as they were found.",
+        "holdfast undo",
+        "holdfast undo fix-42 --yes",
+        "holdfast undo --session fix-42",
+    )
+    add_session(parser, positional=True)
+    parser.add_argument(
+        "--session", dest="named", metavar="SESSION", help="the same, as other commands take it"
+    )
+    _add_working(parser)
+    parser.set_defaults(run=_undo)
+
+
+def _undo(options: Namespace, terminal: Terminal) -> int:
+    from holdfast.session.core import ROLLED_BACK_FROM
+
+    with open_client(options) as client:
+        names = Names(client)
+        if options.named is not None and options.session not in (None, options.named):
+            raise UsageError("name the session once: behind the command, or with --session")
+        session = names.session(options.session or options.named)
+        chain = [session.head, *client.ancestors(session.head.checkpoint_id)]
+        back = next((info for info in chain if ROLLED_BACK_FROM in info.metadata), None)
+        if (recovery := last_recovery(client, chain, back)) is not None:
+            return undo_recovery(client, session, recovery, options, terminal)
+        if back is None:
+            raise Refused(f"session {session.session_id!r} has no rollback to undo")
+        target = names.checkpoint(str(back.metadata[ROLLED_BACK_FROM]))
+        options.scope = "all"
+        return _go(client, session, target, options, terminal, is_undo=True)

@@ -1,0 +1,84 @@
+"""``holdfast sessions``."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from holdfast.cli.access.langgraph_threads import is_thread
+from holdfast.cli.access.naming import Short
+from holdfast.cli.access.opening import Looking, look_at
+from holdfast.cli.exits import OK
+from holdfast.cli.output.checkpoints import Progress, checkpoint_json, plans_of
+from holdfast.cli.output.formatting import age, clean, many, pad, width
+from holdfast.cli.output.terminal import Terminal
+from holdfast.cli.parsing import Parser, count
+
+if TYPE_CHECKING:
+    from holdfast.model import CheckpointInfo
+    from holdfast.stores.base import SessionInfo
+
+
+def sessions(parser: Parser) -> None:
+    """Set up the command."""
+    parser.explain("", "holdfast sessions", "holdfast sessions --agent coder --json")
+    parser.add_argument("--agent", metavar="NAME", help="only those of this agent")
+    parser.add_argument("-n", "--limit", type=count, metavar="N", help="at most so many")
+    parser.set_defaults(run=run)
+
+
+def run(options: Namespace, terminal: Terminal) -> int:
+    """List the sessions."""
+    with look_at(options) as client:
+        found = client.store.heads(options.agent)[: options.limit]
+        heads = [each.head for each in found]
+        plans = plans_of(client, heads)
+        short = Short(client, heads)
+        asked = _asked(client, heads)
+    if terminal.json:
+        shown = [
+            {
+                **_json(each, plans.get(each.head.checkpoint_id)),
+                "interrupts": asked[each.head.checkpoint_id],
+            }
+            for each in found
+        ]
+        terminal.emit({"sessions": shown})
+        return OK
+    names = max((width(clean(each.session_id)) for each in found), default=0)
+    agents = max((width(clean(each.agent_id)) for each in found), default=0)
+    for each in found:
+        progress = plans.get(each.head.checkpoint_id)
+        line = [
+            terminal.paint(pad(clean(each.session_id), names), "session"),
+            pad(clean(each.agent_id), agents),
+            terminal.paint(short(each.head.checkpoint_id), "id"),
+            pad(age(each.head.created_at), 8),
+            many(each.checkpoints, "checkpoint"),
+            *([f"{progress} tasks"] if progress else []),
+        ]
+        if asked[each.head.checkpoint_id]:
+            line.append(terminal.paint("waits for an answer: holdfast pending", "warn"))
+        failed = terminal.paint("  (failed)", "bad") if each.head.metadata.get("failed") else ""
+        terminal.line("  ".join(line) + failed)
+    if not found:
+        terminal.line("no sessions yet")
+    return OK
+
+
+def _asked(client: Looking, heads: list[CheckpointInfo]) -> Counter[str]:
+    """How many questions wait at each head, if there are threads among them at all."""
+    if not any(map(is_thread, heads)):
+        return Counter()
+    return Counter(each.checkpoint_id for each in client.interrupts())
+
+
+def _json(session: SessionInfo, progress: Progress | None) -> dict[str, object]:
+    return {
+        "agent_id": session.agent_id,
+        "session_id": session.session_id,
+        "checkpoints": session.checkpoints,
+        "head": checkpoint_json(session.head),
+        "progress": None if progress is None else progress.as_dict(),
+    }

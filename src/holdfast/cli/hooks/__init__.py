@@ -1,0 +1,1 @@
+"""``holdfast hook``: what coding agents tell, and how it comes to be told."""

@@ -1,0 +1,1 @@
+"""What commands print: lines, colours, tables, JSON and its schemas."""

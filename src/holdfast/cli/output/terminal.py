@@ -1,0 +1,163 @@
+"""What is printed: lines or JSON, with colours, a pager and the width of the terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import Namespace
+from contextlib import AbstractContextManager, nullcontext
+from shutil import get_terminal_size, which
+from typing import TYPE_CHECKING, Any
+
+from holdfast.cli.exits import FAILED, MEANINGS, Refused, code_of
+from holdfast.cli.output.escaping import json_text, painted, printable
+from holdfast.errors import HoldfastError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+WIDTH_OF_A_PIPE = 100
+
+
+class Terminal:
+    """Where a command prints: nothing is written before it is whole, so that it can be paged."""
+
+    def __init__(self, options: Namespace) -> None:
+        self.json = bool(options.json)
+        self.is_terminal = sys.stdout.isatty()
+        self.colored = _is_colored(options.color, self.is_terminal)
+        self.unicode = _speaks_unicode()
+        self.yes = bool(getattr(options, "yes", False))
+        self._pages = self.is_terminal and not options.no_pager and not self.json
+        self._lines: list[str] = []
+
+    @property
+    def width(self) -> int:
+        """How long lines may be; on a pipe as long as they are, unless COLUMNS says otherwise."""
+        if self.is_terminal or os.environ.get("COLUMNS", "").isdecimal():
+            return get_terminal_size((WIDTH_OF_A_PIPE, 24)).columns
+        return 10**6
+
+    @property
+    def height(self) -> int:
+        """How many lines there is room for; on a pipe as many as there are."""
+        return get_terminal_size().lines if self.is_terminal else 10**6
+
+    def paint(self, text: str, style: str) -> str:
+        """Text in a colour, where there are colours."""
+        return painted(text, style) if self.colored and text else text
+
+    def line(self, text: str = "") -> None:
+        """Print a line, when the command has ended."""
+        self._lines.append(text)
+
+    def lines(self, text: str) -> None:
+        """Print lines, when the command has ended."""
+        self._lines += text.splitlines()
+
+    def emit(self, data: Any) -> None:
+        """Print the answer as JSON."""
+        print(json_text(data, 2, self.unicode))
+
+    def emit_line(self, data: Any) -> None:
+        """Print one of many answers at once, as JSON on a line of its own."""
+        print(json_text(data, None, self.unicode), flush=True)
+
+    def now(self, line: str) -> None:
+        """Print a line at once, for what is followed live."""
+        print(printable(line, self.colored), flush=True)
+
+    def hint(self, text: str) -> None:
+        """Say something beside the answer."""
+        print(printable(f"holdfast: {text}"), file=sys.stderr)
+
+    def flush(self) -> None:
+        """Print all lines, through a pager if they are many and there is a terminal."""
+        text = "".join(f"{printable(line, self.colored)}\n" for line in self._lines)
+        self._lines = []
+        height = get_terminal_size().lines
+        if not self._pages or text.count("\n") < height or not _page(text):
+            sys.stdout.write(text)
+
+    def confirm(self, question: str) -> None:
+        """Go on only if the user agrees: with --yes, or when asked on a terminal."""
+        if self.yes:
+            return
+        self.flush()  # what would be done is shown in any case
+        if self.json or not (sys.stdin.isatty() and self.is_terminal):
+            raise Refused(f"{question} Nothing was changed: pass --yes to do it")
+        try:
+            answer = input(printable(f"{question} [y/N] ")).strip().lower()
+        except EOFError:
+            answer = ""
+        if answer not in ("y", "yes"):
+            raise Refused("nothing was changed")
+
+    def progress(self, what: str) -> Callable[[int, int | None], None] | None:
+        """Something that shows how far a long command is, if anybody can see it."""
+        if not sys.stderr.isatty():
+            return None
+        from holdfast.cli.output.progress import Progress
+
+        return Progress(what)
+
+    def waiting(self, what: str) -> AbstractContextManager[None]:
+        """The same for work that does not say how far it is."""
+        if not sys.stderr.isatty():
+            return nullcontext()
+        from holdfast.cli.output.progress import waiting
+
+        return waiting(what)
+
+
+def report(error: HoldfastError | OSError, as_json: bool) -> int:
+    """Say what went wrong; returns the exit code."""
+    code = code_of(error) if isinstance(error, HoldfastError) else FAILED
+    if as_json:
+        said: dict[str, Any] = {"code": code, "kind": MEANINGS[code][0], "message": str(error)}
+        suggestions = getattr(error, "suggestions", None)
+        if suggestions:
+            said["suggestions"] = suggestions
+        print(json_text({"error": said}), file=sys.stderr)
+    else:
+        print(printable(f"holdfast: {error}"), file=sys.stderr)
+    return code
+
+
+def _is_colored(wanted: str, is_terminal: bool) -> bool:
+    if wanted != "auto":
+        return wanted == "always"
+    return is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def _speaks_unicode() -> bool:
+    # A name that cannot be shown is escaped; the command goes on.
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    try:
+        "○│├─╯→…".encode(sys.stdout.encoding or "ascii")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _page(text: str) -> bool:
+    """Show text in a pager; False if there is none."""
+    import shlex
+    import subprocess
+
+    command = os.environ.get("HOLDFAST_PAGER", os.environ.get("PAGER", "less -FRX"))
+    words = shlex.split(command)
+    if not words or words == ["cat"] or which(words[0]) is None:
+        return False
+    environment = {"LESS": "FRX", **os.environ}
+    with subprocess.Popen(  # noqa: S603  (the user's own pager)
+        words, stdin=subprocess.PIPE, env=environment, text=True, errors="backslashreplace"
+    ) as pager:
+        assert pager.stdin is not None
+        try:
+            pager.stdin.write(text)
+            pager.stdin.close()
+        except BrokenPipeError:
+            pass  # it was left before the end
+    return True

@@ -1,0 +1,353 @@
+"""The run of async programs."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from functools import partial, wraps
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from holdfast.errors import (
+    HoldfastError,
+    InvalidArgumentError,
+    RunError,
+    StoreClosedError,
+    StoreError,
+)
+from holdfast.model import CheckpointInfo
+from holdfast.session import calls
+from holdfast.session import rollback as back
+from holdfast.session.branch import Adoptable, adopted, forked, workspace_of
+from holdfast.session.core import Options
+from holdfast.session.effects import Effect, Kind, takes
+from holdfast.session.files import Files
+from holdfast.session.journal import ENDED, RETRY
+from holdfast.session.log import passed
+from holdfast.session.rollback import RolledBack
+from holdfast.session.run_base import RunFace, TaskFace, TasksFace
+from holdfast.verbs import plan as plans
+from holdfast.verbs.read import find
+
+if TYPE_CHECKING:
+    from holdfast.client import Client
+
+
+class AsyncRun(RunFace):
+    """A session that is being worked on: state, tasks, calls and files, kept as it goes.
+
+    ``async with client.session("coder", session_id="fix-42") as run:``; see Run.
+    """
+
+    _client: Client
+
+    def __init__(self, client: Client, options: Options, files: Files | None) -> None:
+        super().__init__(client, options, files)
+        self._forks: list[AsyncRun] = []
+        self._beat: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        if not self._is_open:
+            await self._open()
+        return self
+
+    async def _open(self) -> None:
+        self._core = self._core.anew()
+        self._core.wrap = off_the_loop
+        try:
+            await self._client._run(back.opened(self._core))
+        except BaseException:
+            await self._client._run(self._core.release())
+            raise
+        self._is_open = True
+        self._client._run_opened(self)
+        self._beat = asyncio.create_task(self._keep_alive())
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self._close(error)
+
+    async def close(self) -> None:
+        """Save where the run stands and let go of the session; a second call does nothing."""
+        await self._close(None)
+
+    async def _close(self, error: BaseException | None) -> None:
+        if not self._is_open:
+            return
+        self._is_open = False
+        self._client._run_ended(self)
+        cut_off = None if isinstance(error, Exception) else error
+        async with contextlib.AsyncExitStack() as last_first:
+            last_first.push_async_callback(self._end, error)
+            for fork in self._forks:
+                last_first.push_async_callback(fork._close, cut_off)
+
+    async def _end(self, error: BaseException | None) -> None:
+        while self._beat is not None and not self._beat.done():
+            self._beat.cancel()  # again: a server's client may take it for a timeout of its own
+            await asyncio.wait([self._beat], timeout=1)
+        try:
+            await self._client._run(self._core.finish(error))
+        finally:
+            await self._client._run(self._core.release())
+
+    async def _let_go(self) -> None:
+        """The client is being closed: nothing more is saved, and others may open the session."""
+        if self._beat is not None:
+            self._beat.cancel()
+        with contextlib.suppress(StoreError):  # then it is free when this process has ended
+            await self._client._run(self._core.let_go())
+
+    async def _keep_alive(self) -> None:
+        """Hold on to the session while it is worked on, however long a call takes."""
+        while self._is_open:
+            await asyncio.sleep(self._core.options.lease_seconds / 4)
+            try:
+                await self._client._run(self._core.keep_lease())
+            except StoreClosedError:
+                return
+            except HoldfastError:  # the next write says so, if it is still so
+                continue
+
+    @property
+    def tasks(self) -> AsyncTasks:
+        """The plan of the run."""
+        self._core.check_opened()
+        return AsyncTasks(self, None)
+
+    async def checkpoint(self, name: str | None = None, **tags: Any) -> str:
+        """Keep state, tasks, calls and files as the next checkpoint; returns its id.
+
+        A resumed program goes on from here: it does not make again what was called before in the
+        same task (or, outside of tasks, in the session), so the state has to say how far it came.
+        """
+        block = self._core.block
+        return await self._client._run(
+            self._core.checkpoint(name, block=block, marks=[passed(block[0])], tags=tags)
+        )
+
+    async def call(
+        self,
+        function: Callable[..., Any],
+        /,
+        *args: Any,
+        effect: Kind = "local",
+        compensate: Callable[..., Any] | None = None,
+        key: str | None = None,
+        again: bool = False,
+        **kwargs: Any,
+    ) -> Any:
+        """Call a tool, journaled before and after; on resume its recorded output comes back.
+
+        ``effect`` says what it does to the world: "read", "local" (undone with state and files),
+        "reversible" (``compensate(output, *args)`` undoes it) or "irreversible". ``key`` tells the
+        call apart from others like it, and makes it once in the session. A call that cannot be
+        undone and was made on a way that was rolled back is not made again, unless ``again``.
+        A tool that takes one of these names itself gets it by ``functools.partial(tool, key=…)``.
+        """
+        return await self._client._run(
+            calls.call(self._core, function, args, kwargs, effect, compensate, key, again)
+        )
+
+    def tool(
+        self,
+        function: Callable[..., Any] | None = None,
+        *,
+        effect: Kind = "local",
+        compensate: Callable[..., Any] | None = None,
+    ) -> Any:
+        """Make a function a tool of this run: calling it is ``run.call``.
+
+        ``key=`` and ``again=`` are those of the call, unless the function takes them itself.
+        """
+
+        def make(function: Callable[..., Any]) -> Callable[..., Any]:
+            self._core.functions.give(function)
+            self._core.functions.give(compensate)
+
+            @wraps(function)
+            async def tool(*args: Any, **kwargs: Any) -> Any:
+                ours = {each: kwargs.pop(each) for each in ("key", "again") if each in kwargs}
+                own = {each: ours.pop(each) for each in list(ours) if takes(function, each)}
+                called = partial(function, **kwargs, **own)
+                return await self.call(called, *args, effect=effect, compensate=compensate, **ours)
+
+            return tool
+
+        return make if function is None else make(function)
+
+    def unknown_effects(self) -> list[AsyncUnknownEffect]:
+        """Calls that were begun and of whose end nothing is known, to be decided."""
+        return [AsyncUnknownEffect(self, effect) for effect in self._opened.journal.unknown()]
+
+    async def rollback(
+        self,
+        to: str | None = None,
+        steps: int = 1,
+        scope: Collection[str] = ("state", "files"),
+        *,
+        accept_irreversible: bool = False,
+    ) -> RolledBack:
+        """Go back to a checkpoint, by its id, its name, or so many steps.
+
+        Effects since are undone by their compensations, the newest first. It refuses to go past
+        what cannot be undone, unless you accept that it stays done. ``undo`` leads back.
+        """
+        return await self._client._run(
+            back.rollback(self._core, to, steps, scope, accept_irreversible)
+        )
+
+    async def undo(self, *, accept_irreversible: bool = False) -> RolledBack:
+        """Go to where the last rollback was begun; undone once more, back again.
+
+        What was called since is undone as by a rollback; what that one compensated stays undone.
+        """
+        return await self._client._run(back.undo(self._core, accept_irreversible))
+
+    async def fork(
+        self,
+        n: int = 1,
+        names: Sequence[str] | None = None,
+        *,
+        paths: Sequence[str | Path] | None = None,
+    ) -> list[AsyncRun]:
+        """Runs that begin where this one stands, each with a session and files of its own.
+
+        Copies of the workspace are made beside it, or at ``paths``. They are closed with this run.
+        """
+        if paths is not None and len(paths) != (n if names is None else len(names)):
+            raise InvalidArgumentError("give a path for each fork")
+        sessions = await self._client._run(forked(self._core, n, names))
+        runs: list[AsyncRun] = []
+        for number, session_id in enumerate(sessions):
+            files = None
+            if self._core.files is not None:
+                files = await self._fork_files(session_id, None if paths is None else paths[number])
+            options = replace(self._core.options, session_id=session_id)
+            run = AsyncRun(self._client, options, files)
+            run._core.functions = self._core.functions
+            await run._open()
+            self._forks.append(run)
+            runs.append(run)
+        return runs
+
+    async def _fork_files(self, session_id: str, path: str | Path | None) -> Files:
+        assert self._core.files is not None
+        workspace = self._core.files.workspace
+        if path is None:
+            name = session_id.removeprefix(self.session_id).replace("/", "_")
+            path = Path(f"{workspace.path}{name}")
+        captured = await self._client._run(workspace_of(self._core))
+        made = await self._client._run(plans.do(lambda: workspace.fork_captured(captured, path)))
+        return Files(lambda: made)
+
+    async def adopt(self, other: AsyncRun | Adoptable) -> str:
+        """Go on from where another run stands, with its state and files; returns the new head.
+
+        ``other`` is a run (it is closed first), the name of a session, a checkpoint or its id, or
+        the winner of an exploration.
+        """
+        if isinstance(other, AsyncRun):
+            await other._close(None)
+            other = other.session_id
+        return await self._client._run(adopted(self._core, other))
+
+    async def history(self, limit: int | None = 50) -> list[CheckpointInfo]:
+        """The checkpoints of the session, the newest first."""
+        return await self._client._run(
+            find(agent_id=self.agent_id, session_id=self.session_id, limit=limit)
+        )
+
+
+class AsyncUnknownEffect:
+    """A call of unknown end, and the three things that can be decided of it."""
+
+    def __init__(self, run: AsyncRun, effect: Effect) -> None:
+        self._run = run
+        self.effect = effect
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.effect, name)
+
+    def __repr__(self) -> str:
+        return f"<unknown: {self.effect}>"
+
+    async def retry(self) -> None:
+        """Have it made again, under the same idempotency key."""
+        await self._run._client._run(calls.decide(self._run._core, self.effect, RETRY))
+
+    async def mark_done(self, output: Any = None) -> None:
+        """Say that it took place, and what it gave."""
+        await self._run._client._run(
+            calls.decide(self._run._core, self.effect, ENDED, status="done", output=output)
+        )
+
+    async def mark_failed(self, error: Exception | str) -> None:
+        """Say that it did not take place; the program gets the error."""
+        raised = error if isinstance(error, Exception) else RunError(error)
+        await self._run._client._run(
+            calls.decide(self._run._core, self.effect, ENDED, status="failed", error=raised)
+        )
+
+
+class AsyncTask(TaskFace):
+    """A step of the plan; ``async with task:`` begins it and ends it, with a checkpoint each."""
+
+    _run: AsyncRun
+
+    async def __aenter__(self) -> Self:
+        await self._run._client._run(self._run._core.begin_task(self._record))
+        self._show_progress()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool:
+        again = await self._run._client._run(self._run._core.end_task(self._record, error))
+        self._show_progress()
+        return again and self._is_retried
+
+    async def skip(self, reason: str) -> None:
+        """Leave it out, and say why."""
+        await self._run._client._run(self._run._core.skip_task(self._record, reason))
+
+    def plan(self, *tasks: str | Mapping[str, Any]) -> AsyncTasks:
+        """Divide it into parts."""
+        return AsyncTasks(self._run, self.id).plan(*tasks)
+
+    @property
+    def tasks(self) -> AsyncTasks:
+        """Its parts."""
+        return AsyncTasks(self._run, self.id)
+
+
+def off_the_loop(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that blocks nobody: if it is not async, it runs in a thread.
+
+    Not in one of the client's, which are few and needed to hold on to the session meanwhile.
+    """
+    if inspect.iscoroutinefunction(function):
+        return function
+
+    async def called(*args: Any, **kwargs: Any) -> Any:
+        answer = await asyncio.to_thread(function, *args, **kwargs)
+        return await answer if inspect.isawaitable(answer) else answer
+
+    return called
+
+
+class AsyncTasks(TasksFace[AsyncTask]):
+    """The tasks of a run, or the parts of one task."""
+
+    _task = AsyncTask

@@ -1,0 +1,5 @@
+"""The store of plain files."""
+
+from holdfast.stores.file.store import FileStore
+
+__all__ = ["FileStore"]

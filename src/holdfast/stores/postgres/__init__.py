@@ -1,0 +1,5 @@
+"""The store in a PostgreSQL database."""
+
+from holdfast.stores.postgres.store import PostgresStore
+
+__all__ = ["PostgresStore"]

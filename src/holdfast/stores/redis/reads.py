@@ -1,0 +1,437 @@
+"""What the Redis store reads, as steps: each yields commands and is sent their replies."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Generator, Iterator, Sequence
+from datetime import UTC, datetime
+from operator import itemgetter
+from typing import Any, NamedTuple, TypeVar
+
+from holdfast.errors import CheckpointIntegrityError
+from holdfast.model import CheckpointInfo, microseconds
+from holdfast.stores.base import (
+    Note,
+    Query,
+    Record,
+    SessionInfo,
+    Stats,
+    unfold,
+)
+from holdfast.stores.redis.keys import (
+    SEQ,
+    Keys,
+    as_bytes,
+    as_text,
+    id_at,
+    parted,
+    seq_digits,
+    stamp,
+)
+from holdfast.stores.redis.records import Filed, Placed, unpack_note, unpack_record
+from holdfast.stores.redis.scripts import Call, Command
+
+T = TypeVar("T")
+Item = TypeVar("Item")
+Steps = Generator[Sequence[Command | Call], list[Any], T]
+"""Yields commands that go out together, is sent their replies, and returns what was asked for."""
+
+BATCH = 500
+WRITTEN = 8
+"""Bytes before the data of a chunk that say when it was written."""
+_FEW = 64
+"""Up to so many sessions are listed by merging; for more, all records are looked through."""
+_SOME = 50
+_AFTER_ALL = b"\xff"  # no text has this byte
+_PLACE = itemgetter(0)
+
+
+class Ordered(NamedTuple):
+    """A sorted set of records, or the part of one whose members begin with the same name."""
+
+    key: bytes
+    lead: bytes = b""
+
+    def page(self, low: bytes, high: bytes, count: int | None) -> Command:
+        """Ask for the newest members from low on and below high."""
+        bounds = (b"(" + self.lead + high, b"[" + self.lead + low)
+        limit = () if count is None else ("LIMIT", 0, count)
+        return ("ZREVRANGEBYLEX", self.key, *bounds, *limit)
+
+    def places(self, members: list[bytes]) -> Iterator[bytes]:
+        """The members as places of records."""
+        return (member[len(self.lead) :] for member in members)
+
+
+class Reads:
+    """Steps that change nothing."""
+
+    def __init__(self, keys: Keys, spread: bool) -> None:
+        self.keys = keys
+        self.spread = spread
+        """Whether keys lie on several nodes, so that a command may name but one chunk."""
+
+    def load(self, checkpoint_id: str, verify: bool = True) -> Steps[Record | None]:
+        """A record with everything it needs; one round trip for each level of its chunks."""
+        info = (yield from self._infos([checkpoint_id])).get(checkpoint_id)
+        if info is None or info.is_expired():
+            return None
+        return (yield from self._whole(info, verify))
+
+    def newest(self, agent_id: str, session_id: str) -> Steps[Record | None]:
+        """The newest record of a session; the next one if it is removed while it is read."""
+        query = Query(agent_id=agent_id, session_id=session_id, limit=1)
+        while found := (yield from self.query(query)):
+            record = yield from self._whole(found[0], True)
+            if record is not None:
+                return record
+        return None
+
+    def _whole(self, info: CheckpointInfo, verify: bool) -> Steps[Record | None]:
+        try:
+            root = bytes.fromhex(info.content_id)
+            return Record(info, (yield from unfold({root: True}, {}, self.fetch, verify)))
+        except CheckpointIntegrityError as error:
+            if not (yield [("EXISTS", self.keys.record(info.checkpoint_id))])[0]:
+                return None  # removed and collected while it was read
+            raise CheckpointIntegrityError(info.checkpoint_id, error.reason) from None
+
+    def fetch(self, names: Collection[bytes]) -> Steps[dict[bytes, bytes]]:
+        """Those of the chunks that there are."""
+        found: dict[bytes, bytes] = {}
+        for part in batches(list(names)):
+            values = yield from self._values([self.keys.chunk(name) for name in part])
+            for name, value in zip(part, values, strict=True):
+                if value is not None and len(value) > WRITTEN:
+                    found[name] = value[WRITTEN:]
+        return found
+
+    def _values(self, keys: list[bytes]) -> Steps[list[bytes | None]]:
+        if self.spread:
+            return (yield [("GET", key) for key in keys])
+        return (yield [("MGET", *keys)])[0]  # type: ignore[no-any-return]
+
+    def _infos(self, ids: Collection[str]) -> Steps[dict[str, CheckpointInfo]]:
+        """Those of the records that there are, expired ones too."""
+        found = yield from self._records(ids)
+        return {checkpoint_id: placed.info for checkpoint_id, placed in found.items()}
+
+    def _records(self, ids: Collection[str]) -> Steps[dict[str, Placed]]:
+        """The same, each with its place."""
+        found: dict[str, Placed] = {}
+        parts = list(batches(list(ids)))
+        for some in batches(parts, 16):
+            asked = [("MGET", *map(self.keys.record, part)) for part in some]
+            for part, values in zip(some, (yield asked), strict=True):
+                for checkpoint_id, value in zip(part, values, strict=True):
+                    if value is not None:
+                        found[checkpoint_id] = unpack_record(checkpoint_id, value)
+        return found
+
+    def match(self, prefix: str, limit: int, after: str = "") -> Steps[list[str]]:
+        """Ids that begin so, in order."""
+        found: list[str] = []
+        low = max(b"(" + as_bytes(after), b"[" + as_bytes(prefix), key=lambda bound: bound[1:])
+        high = b"(" + as_bytes(prefix) + _AFTER_ALL
+        while len(found) < limit:
+            page = min(limit - len(found), BATCH)
+            asked = ("ZRANGEBYLEX", self.keys.ids, low, high, "LIMIT", 0, page)
+            (members,) = yield [asked]
+            ids = list(map(as_text, members))
+            # What expired long ago has been removed by Redis, and its entry waits for sweep.
+            there = yield [("EXISTS", self.keys.record(i)) for i in ids] if ids else []
+            found += [i for i, is_there in zip(ids, there, strict=True) if is_there]
+            if len(members) < page:
+                break
+            low = b"(" + members[-1]
+        return found
+
+    def query(self, query: Query) -> Steps[list[CheckpointInfo]]:
+        """The records asked for, newest first."""
+        now = datetime.now(UTC)
+        if query.limit is not None and query.limit <= 0:
+            return []
+        low = b"" if query.since is None else stamp(query.since)
+        high = _AFTER_ALL  # what was made before a time may have been written after it
+        if query.before is not None:
+            last = (yield from self._records([query.before])).get(query.before)
+            if last is None:
+                return []
+            high = last.place
+        if query.ids is not None:
+            placed = (yield from self._records(set(query.ids))).values()
+            older = [info for at, info in sorted(placed, reverse=True, key=_PLACE) if at < high]
+            return [info for info in older if query.admits(info, now)][: query.limit]
+        sets = yield from self._sets(query)
+        if query.limit is None:
+            listed = yield from self._all_of(sets, low, high)
+            return [info for info in listed if query.admits(info, now)]
+        return (yield from self._newest_of(sets, low, high, query, query.limit, now))
+
+    def _sets(self, query: Query) -> Steps[list[Ordered]]:
+        """The smallest sets that hold everything a query asks for."""
+        keys = self.keys
+        agent, session = query.agent_id, query.session_id
+        if query.parent_id is not None:
+            return [Ordered(keys.children, as_bytes(query.parent_id) + b"\0")]
+        if agent is not None and session is not None:
+            return [Ordered(keys.session(agent, session))]
+        if query.handoff_target is not None:
+            return [Ordered(keys.targets, as_bytes(query.handoff_target) + b"\0")]
+        if session is not None or query.session_prefix is not None:
+            sessions = yield from self._sessions(query)
+            if len(sessions) <= _FEW:
+                return [Ordered(keys.session(*pair)) for pair in sessions]
+        return [Ordered(keys.all if agent is None else keys.agent(agent))]
+
+    def _sessions(self, query: Query) -> Steps[list[tuple[str, str]]]:
+        """Sessions by their name or how it begins, of an agent or of all; a few of them."""
+        agent = query.agent_id
+        if query.session_id is not None:
+            low = as_bytes(query.session_id) + b"\0"
+        else:
+            low = as_bytes(query.session_prefix or "")
+        if agent is not None:
+            low = as_bytes(agent) + b"\0" + low
+        key = self.keys.sessions if agent is None else self.keys.agents
+        bounds = (b"[" + low, b"(" + low + _AFTER_ALL)
+        (members,) = yield [("ZRANGEBYLEX", key, *bounds, "LIMIT", 0, _FEW + 1)]
+        pairs = map(parted, members)
+        return [pair if agent is not None else pair[::-1] for pair in pairs]
+
+    def _newest_of(
+        self,
+        sets: list[Ordered],
+        low: bytes,
+        high: bytes,
+        query: Query,
+        limit: int,
+        now: datetime,
+    ) -> Steps[list[CheckpointInfo]]:
+        found: list[CheckpointInfo] = []
+        more = bool(sets)
+        page = limit
+        while more and len(found) < limit:
+            page = min(page, BATCH)
+            pages = yield [each.page(low, high, page) for each in sets]
+            places = sorted(
+                (at for each, got in zip(sets, pages, strict=True) for at in each.places(got)),
+                reverse=True,
+            )[:page]
+            more = len(places) == page
+            if more:
+                high = places[-1]
+            ids = list(map(id_at, places))
+            infos = yield from self._infos(ids)
+            found += [infos[i] for i in ids if i in infos and query.admits(infos[i], now)]
+            page = max(limit - len(found), _SOME)  # much is left out, it seems
+        return found[:limit]
+
+    def _all_of(self, sets: list[Ordered], low: bytes, high: bytes) -> Steps[list[CheckpointInfo]]:
+        """All records there were at one moment, and maybe some removed or added since.
+
+        gc takes the chunks of what is not seen here. A record that is removed between the listing
+        and its reading may have been the base of one committed since: then all is listed again.
+        """
+        placed: dict[str, Placed] = {}
+        gone: set[str] = set()
+        while sets:
+            pages = yield [each.page(low, high, None) for each in sets]
+            ids = {
+                id_at(at) for each, got in zip(sets, pages, strict=True) for at in each.places(got)
+            }
+            unseen = ids - placed.keys()
+            placed.update((yield from self._records(unseen)))
+            missing = unseen - placed.keys()
+            if missing <= gone:
+                break
+            gone = missing
+        return [info for _, info in sorted(placed.values(), reverse=True, key=_PLACE)]
+
+    def heads(self, agent_id: str | None = None) -> Steps[list[SessionInfo]]:
+        """Every session with its newest checkpoint."""
+        if agent_id is None:
+            asked: Command = ("ZRANGE", self.keys.sessions, 0, -1)
+        else:
+            lead = as_bytes(agent_id) + b"\0"
+            asked = ("ZRANGEBYLEX", self.keys.agents, b"[" + lead, b"(" + lead + _AFTER_ALL)
+        (members,) = yield [asked]
+        pairs = [parted(member) for member in members]
+        sessions = [pair if agent_id is not None else pair[::-1] for pair in pairs]
+        expired = yield from self.expired()
+        found: list[tuple[bytes, SessionInfo]] = []
+        for part in batches(sessions):
+            found += yield from self._heads_of(part, expired)
+        return [head for _, head in sorted(found, reverse=True, key=_PLACE)]
+
+    def _heads_of(
+        self, sessions: list[tuple[str, str]], expired: dict[tuple[str, str], list[Filed]]
+    ) -> Steps[list[tuple[bytes, SessionInfo]]]:
+        now = datetime.now(UTC)
+        keys = [self.keys.session(*session) for session in sessions]
+        newest = yield [Ordered(key).page(b"", _AFTER_ALL, 1) for key in keys]
+        counts = yield [("ZCARD", key) for key in keys]
+        placed = yield from self._records([id_at(members[0]) for members in newest if members])
+        found: list[tuple[bytes, SessionInfo]] = []
+        for session, members, count in zip(sessions, newest, counts, strict=True):
+            head = placed.get(id_at(members[0])) if members else None
+            if head is None or head.info.is_expired(now):
+                query = Query(agent_id=session[0], session_id=session[1], limit=1)
+                ids = [info.checkpoint_id for info in (yield from self.query(query))]
+                head = next(iter((yield from self._records(ids)).values()), None)
+            if head is not None:
+                left = max(1, count - len(expired.get(session, ())))
+                found.append((head.place, SessionInfo(*session, head.info, left)))
+        return found
+
+    def expired(self) -> Steps[dict[tuple[str, str], list[Filed]]]:
+        """Records that have expired and were not swept yet, by session."""
+        now = microseconds(datetime.now(UTC))
+        (members,) = yield [("ZRANGEBYSCORE", self.keys.expiry, "-inf", now)]
+        found: dict[tuple[str, str], list[Filed]] = {}
+        for member in members:
+            if member.startswith(b"r"):
+                filed = Filed.expiring(member)
+                found.setdefault(filed.session, []).append(filed)
+        return found
+
+    def expired_notes(self) -> Steps[list[bytes]]:
+        """Entries of notes that have expired and were not swept yet: their place, scope and key."""
+        now = microseconds(datetime.now(UTC))
+        (members,) = yield [("ZRANGEBYSCORE", self.keys.expiry, "-inf", now)]
+        return [member[1:] for member in members if member.startswith(b"n")]
+
+    def listed_chunks(self, low: str, high: str) -> Steps[list[bytes]]:
+        """The names of chunks that were last written between two times, asked for in pages.
+
+        One that is written again meanwhile may be left out: it is young.
+        """
+        found: list[bytes] = []
+        offset = 0
+        while True:
+            asked = ("ZRANGEBYSCORE", self.keys.chunks, low, high, "WITHSCORES")
+            (page,) = yield [(*asked, "LIMIT", offset, 10 * BATCH)]
+            names, scores = page[::2], page[1::2]
+            found += names
+            if len(names) < 10 * BATCH:
+                return found
+            # Scores are exact: microseconds have fewer digits than a float does.
+            last = scores[-1]
+            same = scores.count(last)
+            offset = offset + same if _as_bound(last) == low else same
+            low = _as_bound(last)
+
+    def notes(
+        self, scopes: Collection[str] | None, after: int = 0, limit: int | None = None
+    ) -> Steps[list[Note]]:
+        """Notes in the order of their places."""
+        now = datetime.now(UTC)
+        names = None if scopes is None else list(dict.fromkeys(scopes))
+        low = b"[" + seq_digits(after + 1)
+        found: list[Note] = []
+        while limit is None or len(found) < limit:
+            page = BATCH if limit is None else min(max(limit - len(found), _SOME), BATCH)
+            entries = yield from self._noted(names, low, page)
+            notes = yield from self._notes_at(entries)
+            found += [note for note in notes if not note.is_expired(now)]
+            if len(entries) < page:
+                break
+            low = b"(" + entries[-1][0] + _AFTER_ALL
+        return found[:limit]
+
+    def wait(self, scope: str, after: int, timeout: float) -> Steps[None]:
+        """Return once the scope may have a note past that place, or the time is over."""
+        (newest,) = yield [("XREVRANGE", self.keys.wake, "+", "-", "COUNT", 1)]
+        # Asked for before the notes are: what comes in between is not missed.
+        seen = newest[0][0] if newest else b"0-0"
+        if not (yield from self.notes([scope], after, 1)):
+            block = max(1, int(timeout * 1000))
+            yield [("XREAD", "BLOCK", block, "COUNT", 1, "STREAMS", self.keys.wake, seen)]
+
+    def _noted(
+        self, scopes: list[str] | None, low: bytes, page: int
+    ) -> Steps[list[tuple[bytes, str, str]]]:
+        """The next notes: the place, scope and key of each."""
+        if scopes is None:
+            (members,) = yield [("ZRANGEBYLEX", self.keys.notes, low, "+", "LIMIT", 0, page)]
+            return [(member[:SEQ], *parted(member[SEQ:])) for member in members]
+        found: list[tuple[bytes, str, str]] = []
+        for part in batches(scopes):
+            asked = [
+                ("ZRANGEBYLEX", self.keys.order(scope), low, "+", "LIMIT", 0, page)
+                for scope in part
+            ]
+            for scope, members in zip(part, (yield asked), strict=True):
+                found += [(member[:SEQ], scope, as_text(member[SEQ:])) for member in members]
+        return sorted(found)[:page]
+
+    def _notes_at(self, entries: list[tuple[bytes, str, str]]) -> Steps[list[Note]]:
+        if not entries:
+            return []
+        (values,) = yield [("MGET", *(self.keys.note(scope, key) for _, scope, key in entries))]
+        return [
+            unpack_note(scope, key, value)
+            for (seq, scope, key), value in zip(entries, values, strict=True)
+            if value is not None and value[:SEQ] == seq
+        ]
+
+    def stats(self) -> Steps[Stats]:
+        """What there is; the size of every chunk is asked for."""
+        keys = self.keys
+        expired = yield from self.expired()
+        all_expired = [filed for group in expired.values() for filed in group]
+        checkpoints, sessions, size = yield [
+            ("ZCARD", keys.all),
+            ("ZCARD", keys.sessions),
+            ("HGET", keys.totals, "size"),
+        ]
+        names = yield from self.listed_chunks("(0", "+inf")
+        over = 0
+        for part in batches(list(expired.items())):
+            counts = yield [("ZCARD", keys.session(*session)) for session, _ in part]
+            over += sum(n == len(group) for n, (_, group) in zip(counts, part, strict=True))
+        sizes = yield from self._sizes(names)
+        return Stats(
+            checkpoints=checkpoints - len(all_expired),
+            sessions=sessions - over,
+            chunks=len(sizes),
+            logical_bytes=_number(size) - sum(filed.size for filed in all_expired),
+            stored_bytes=sum(sizes),
+        )
+
+    def _sizes(self, names: list[bytes]) -> Steps[list[int]]:
+        """How many bytes each of those chunks has that are there."""
+        sizes: list[int] = []
+        for part in batches(names, 10 * BATCH):
+            lengths = yield [("STRLEN", self.keys.chunk(name)) for name in part]
+            sizes += [length - WRITTEN for length in lengths if length]
+        return sizes
+
+
+def _number(text: bytes | None) -> int:
+    try:
+        return int(text or 0)
+    except ValueError:
+        raise CheckpointIntegrityError(None, f"the size of all states is {text!r}") from None
+
+
+def _as_bound(score: bytes) -> str:
+    """A score as the least that is asked for."""
+    return f"{float(score):.0f}"
+
+
+def batches(items: list[Item], size: int = BATCH) -> Iterator[list[Item]]:
+    """The same, some at a time."""
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
+
+
+def members_of(key: bytes) -> Steps[list[bytes]]:
+    """All members of a sorted set whose scores are equal, asked for in pages."""
+    found: list[bytes] = []
+    low = b"-"
+    while True:
+        (page,) = yield [("ZRANGEBYLEX", key, low, "+", "LIMIT", 0, 10 * BATCH)]
+        found += page
+        if len(page) < 10 * BATCH:
+            return found
+        low = b"(" + page[-1]

@@ -1,0 +1,248 @@
+"""Records and notes as the Redis store keeps them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from itertools import product
+from typing import Any, NamedTuple
+
+import ormsgpack
+
+from holdfast.core.codec import pack, unpack
+from holdfast.errors import CheckpointIntegrityError
+from holdfast.model import CheckpointInfo, Framework, microseconds, moment
+from holdfast.stores.base import Note
+from holdfast.stores.redis.keys import SEQ, STAMP, Keys, as_bytes, joined, place, seq_of
+from holdfast.stores.shared.shapes import shaped
+
+_FRAMEWORKS = {framework.value: framework for framework in Framework}
+
+
+def pack_record(info: CheckpointInfo, token: bytes) -> bytes:
+    """A record, with a token by which the call that wrote it knows it again."""
+    return pack(
+        [
+            token,
+            info.agent_id,
+            info.session_id,
+            info.parent_id,
+            info.framework.value,
+            info.schema_version,
+            info.step_index,
+            info.step_name,
+            info.metadata,
+            microseconds(info.created_at),
+            info.ttl_seconds,
+            info.handoff_target,
+            info.handoff_schema,
+            bytes.fromhex(info.checksum),
+            bytes.fromhex(info.content_id),
+            info.size,
+        ]
+    )
+
+
+class Placed(NamedTuple):
+    """A record, and where it stands among others."""
+
+    place: bytes
+    info: CheckpointInfo
+
+
+def unpack_record(checkpoint_id: str, value: bytes) -> Placed:
+    """The record of that id; its place is kept with it where its time does not tell it."""
+    try:
+        (
+            _,
+            agent,
+            session,
+            parent,
+            framework,
+            version,
+            index,
+            name,
+            metadata,
+            created,
+            ttl,
+            target,
+            schema,
+            checksum,
+            root,
+            size,
+            *moved,
+        ) = _unpacked(value)
+        info = shaped(
+            {
+                "checkpoint_id": checkpoint_id,
+                "agent_id": agent,
+                "session_id": session,
+                "parent_id": parent,
+                "framework": _FRAMEWORKS[framework],
+                "schema_version": version,
+                "step_index": index,
+                "step_name": name,
+                "metadata": metadata,
+                "created_at": moment(created),
+                "ttl_seconds": ttl,
+                "handoff_target": target,
+                "handoff_schema": schema,
+                "checksum": checksum.hex(),
+                "content_id": root.hex(),
+                "size": size,
+            }
+        )
+        if not moved:
+            return Placed(place(info.created_at, checkpoint_id), info)
+        (stamp,) = moved
+        if type(stamp) is not str or len(stamp) != STAMP or not stamp.isascii():
+            raise ValueError("its place is none")
+        return Placed(stamp.encode() + as_bytes(checkpoint_id), info)
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
+        raise CheckpointIntegrityError(checkpoint_id, f"unreadable record ({error})") from None
+    except CheckpointIntegrityError as error:
+        raise CheckpointIntegrityError(checkpoint_id, error.reason) from None
+
+
+def _unpacked(value: bytes) -> Any:
+    try:
+        return ormsgpack.unpackb(value)
+    except ValueError:  # it holds more than plain values, or is damaged
+        return unpack(value, "raw")
+
+
+_NAME, _NAME_OR_NONE = (str,), (str, type(None))
+_FILED = set(
+    product(_NAME, (bytes,), _NAME, _NAME, _NAME_OR_NONE, _NAME_OR_NONE, (int,), (int, type(None)))
+)
+"""What an entry may be made of."""
+
+
+class Filed(NamedTuple):
+    """Where a record is to be found: all that is needed to find it, count it and remove it."""
+
+    checkpoint_id: str
+    place: bytes
+    agent_id: str
+    session_id: str
+    parent_id: str | None
+    handoff_target: str | None
+    size: int
+    expires: int | None
+
+    @classmethod
+    def of(cls, info: CheckpointInfo, at: bytes | None = None) -> Filed:
+        """Where this one is filed: at its place, or at that of its time."""
+        expires = info.expires_at
+        return cls(
+            info.checkpoint_id,
+            at or place(info.created_at, info.checkpoint_id),
+            info.agent_id,
+            info.session_id,
+            info.parent_id,
+            info.handoff_target,
+            info.size,
+            None if expires is None else microseconds(expires),
+        )
+
+    @classmethod
+    def expiring(cls, member: bytes) -> Filed:
+        """What ``expiry`` gave."""
+        try:
+            filed = cls(*ormsgpack.unpackb(member[1:]))
+            if tuple(map(type, filed)) not in _FILED:
+                raise ValueError("of another shape")
+            return filed
+        except (TypeError, ValueError) as error:
+            raise CheckpointIntegrityError(None, f"unreadable entry ({error})") from None
+
+    @property
+    def expiry(self) -> bytes:
+        """Its entry among those that expire; it outlives the record, which Redis removes."""
+        return b"" if self.expires is None else b"r" + ormsgpack.packb(list(self))
+
+    @property
+    def session(self) -> tuple[str, str]:
+        """The agent and the session it belongs to."""
+        return self.agent_id, self.session_id
+
+    @property
+    def child(self) -> bytes:
+        """Its entry among the children of its parent."""
+        return b"" if self.parent_id is None else as_bytes(self.parent_id) + b"\0" + self.place
+
+    @property
+    def target(self) -> bytes:
+        """Its entry among what is handed to an agent."""
+        target = self.handoff_target
+        return b"" if target is None else as_bytes(target) + b"\0" + self.place
+
+    def entries(self, keys: Keys) -> list[tuple[bytes, int, bytes, int]]:
+        """Every sorted set it stands in, its score, its member, and where in that the place is.
+
+        The server may have to give it another place; -1 where the member tells none.
+        """
+        entries = [
+            (keys.all, 0, self.place, 0),
+            (keys.ids, 0, as_bytes(self.checkpoint_id), -1),
+            (keys.agent(self.agent_id), 0, self.place, 0),
+            (keys.session(*self.session), 0, self.place, 0),
+            (keys.sessions, 0, joined(self.session_id, self.agent_id), -1),
+            (keys.agents, 0, joined(self.agent_id, self.session_id), -1),
+        ]
+        for key, member in ((keys.children, self.child), (keys.targets, self.target)):
+            if member:
+                entries.append((key, 0, member, len(member) - len(self.place)))
+        if self.expires is not None:
+            entries.append((keys.expiry, self.expires, self.expiry, self._place_in_expiry()))
+        return entries
+
+    def _place_in_expiry(self) -> int:
+        before = len(ormsgpack.packb(self.checkpoint_id))
+        return len(b"r") + 1 + before + len(ormsgpack.packb(self.place)) - len(self.place)
+
+    def keys_to_remove(self, keys: Keys) -> list[bytes]:
+        """The keys of the script that removes it."""
+        return [
+            keys.record(self.checkpoint_id),
+            keys.all,
+            keys.ids,
+            keys.agent(self.agent_id),
+            keys.session(*self.session),
+            keys.children,
+            keys.targets,
+            keys.sessions,
+            keys.agents,
+            keys.expiry,
+            keys.totals,
+        ]
+
+    def members_to_remove(self) -> list[bytes | int]:
+        """Its members of those."""
+        return [
+            as_bytes(self.checkpoint_id),
+            self.place,
+            self.child,
+            self.target,
+            joined(self.session_id, self.agent_id),
+            joined(self.agent_id, self.session_id),
+            self.expiry,
+            -self.size,
+        ]
+
+
+def pack_note(note: Note, token: bytes) -> bytes:
+    """A note; the server puts its place before it."""
+    expires = None if note.expires_at is None else microseconds(note.expires_at)
+    return ormsgpack.packb([token, expires, note.checksum, note.body])
+
+
+def unpack_note(scope: str, key: str, value: bytes) -> Note:
+    """The note of that scope and key."""
+    try:
+        _, expires, checksum, body = ormsgpack.unpackb(value[SEQ:])
+        if type(body) is not bytes or type(checksum) is not bytes:
+            raise ValueError("its body is none")
+        end: datetime | None = None if expires is None else moment(expires)
+        return Note(scope, key, body, checksum, end, seq_of(value))
+    except (OverflowError, TypeError, ValueError) as error:
+        raise CheckpointIntegrityError(scope, f"unreadable note {key!r} ({error})") from None

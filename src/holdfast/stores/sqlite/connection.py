@@ -1,0 +1,376 @@
+"""Connections to one SQLite file: opening, locking, errors."""
+
+from __future__ import annotations
+
+import os
+import random
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import count
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+from weakref import WeakSet
+
+from holdfast.errors import (
+    CheckpointIntegrityError,
+    HoldfastError,
+    InvalidArgumentError,
+    StoreClosedError,
+    StoreConnectionError,
+    StoreError,
+    StoreFormatError,
+    StoreFullError,
+    StoreReadOnlyError,
+)
+from holdfast.stores.sqlite import guard as guard
+from holdfast.stores.sqlite import schema as sql
+from holdfast.system import forks, private_files
+
+T = TypeVar("T")
+
+Durability = Literal["full", "normal"]
+
+BUSY_SECONDS = 30.0
+_SHORTEST_WAIT, _LONGEST_WAIT = 0.0001, 0.003
+_READERS_KEPT = 8
+_VIEW, _CHANGE = "BEGIN", "BEGIN IMMEDIATE"
+
+_openings = count(1)
+
+
+class _Link:
+    """A connection, opened when it is needed, and the lock of who uses it."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.db: sqlite3.Connection | None = None
+        self.opening = 0
+        self.checked: int | None = None
+        """The version of the schema that was found to be ours."""
+
+    def opened(self, connect: Callable[[], sqlite3.Connection]) -> sqlite3.Connection:
+        if self.db is None:
+            self.db = connect()
+            self.opening = next(_openings)
+            self.checked = None
+        return self.db
+
+    def close(self) -> None:
+        db, self.db = self.db, None
+        if db is not None:
+            db.close()
+
+
+class Connections:
+    """One connection that writes and some that read, each used by one thread at a time.
+
+    An interrupt may strike between any two calls, and whoever catches it may keep its traceback.
+    So locks are held by ``with`` in the function that does the work, never by a context manager
+    written in Python, which may be left half entered; and a connection whose use was interrupted
+    is closed, for cursors in the traceback would hold it in the past.
+    """
+
+    def __init__(
+        self, path: Path, durability: Durability, in_child: Callable[[], object] = lambda: None
+    ) -> None:
+        if durability not in ("full", "normal"):
+            raise InvalidArgumentError(f'durability is "full" or "normal", not {durability!r}')
+        self.path = path
+        self.name = f"the SQLite store {path}"
+        self.durability = durability
+        self.closed = False
+        self.allowance = guard.Allowance(path)
+        self._in_child = in_child
+        self._make_links()
+        with self.errors():
+            self._make_directory()
+            self.writer()
+        forks.watch(self)
+
+    def _make_links(self) -> None:
+        self._writer, self._watcher = _Link(), _Link()
+        self._idle: list[_Link] = []
+        self._readers: WeakSet[_Link] = WeakSet()
+        self._gate = threading.Lock()
+
+    @property
+    def write_lock(self) -> threading.Lock:
+        """Whoever writes holds it."""
+        return self._writer.lock
+
+    def writer(self) -> sqlite3.Connection:
+        """The connection that writes, for whoever holds ``write_lock``; opened if need be."""
+        return self._writer.opened(self._connect_writer)
+
+    def _connect_writer(self) -> sqlite3.Connection:
+        db = self._connect()
+        try:
+            self._prepare(db)
+            db.execute("PRAGMA busy_timeout = 0")  # it waits in its own way: _patiently
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def _before_fork(self) -> None:
+        """Close every connection once it is idle; they are opened again when they are needed."""
+        self._gate.acquire()
+        for link in self._all():
+            link.lock.acquire()
+            link.close()
+
+    def _after_fork(self, in_child: bool) -> None:
+        """Go on, in the child without what threads of the parent had queued."""
+        if in_child:
+            self._make_links()
+            self._in_child()
+        else:
+            for link in self._all():
+                link.lock.release()
+            self._gate.release()
+
+    def _all(self) -> list[_Link]:
+        return [self._writer, self._watcher, *self._readers]
+
+    def check(self) -> None:
+        """Refuse a closed store."""
+        if self.closed:
+            raise StoreClosedError(self.name)
+
+    def _make_directory(self) -> None:
+        try:
+            private_files.make_directories(os.path.abspath(self.path.parent))
+        except OSError as error:
+            raise StoreConnectionError(
+                f"{self.name} cannot be opened: {error.strerror}: {self.path.parent}"
+            ) from error
+        if self.path.is_dir():
+            raise StoreConnectionError(
+                f"{self.name} cannot be opened: it is a directory, not a file"
+            )
+        with suppress(OSError):  # SQLite tells why, and gives its other files the same mode
+            private_files.make_file(os.path.realpath(self.path))
+
+    def _connect(self) -> sqlite3.Connection:
+        guard.check_journal(self.path)
+        # isolation_level None: transactions begin and end where this code says so.
+        db = sqlite3.connect(
+            self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
+        try:
+            guard.harden(db)
+            self.allowance.begin(db)
+            db.execute(f"PRAGMA synchronous = {self.durability.upper()}")
+            db.execute("PRAGMA temp_store = MEMORY")
+            db.execute("PRAGMA cache_size = -8000")
+            # Not mapped into memory: a file that another program cuts short would end this one.
+            db.execute("PRAGMA mmap_size = 0")
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def _prepare(self, db: sqlite3.Connection) -> None:
+        db.execute("BEGIN")  # one view: another process may be making the tables just now
+        (version,) = db.execute("PRAGMA user_version").fetchone()
+        (application,) = db.execute("PRAGMA application_id").fetchone()
+        tables = db.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is not None
+        if application != sql.APPLICATION_ID and (tables or application):
+            raise StoreFormatError(
+                f"{self.path} is an SQLite file of another program; choose another path"
+            )
+        self._check_version(version)
+        guard.check(db, self.path, version)
+        db.execute("COMMIT")
+        if version == sql.VERSION:
+            return
+        if not tables:
+            db.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        self._patiently(db, "PRAGMA journal_mode = WAL")
+        self._patiently(db, "BEGIN IMMEDIATE")
+        try:
+            (version,) = db.execute(
+                "PRAGMA user_version"
+            ).fetchone()  # another process may have won
+            for statement in sql.statements(version, sql.VERSION):
+                db.execute(statement)
+            db.execute(f"PRAGMA application_id = {sql.APPLICATION_ID}")
+            db.execute(f"PRAGMA user_version = {sql.VERSION}")
+            db.execute("COMMIT")
+        except BaseException:
+            db.execute("ROLLBACK")
+            raise
+
+    def _patiently(self, db: sqlite3.Connection, statement: str) -> Any:
+        """Run a statement that needs a lock, asking again shortly while another holds it.
+
+        Returns the first thing it answers.
+
+        A short random wait does better under many writers than SQLite's own, which grows.
+        """
+        deadline = time.monotonic() + BUSY_SECONDS
+        wait = _SHORTEST_WAIT
+        while True:
+            try:
+                row = db.execute(statement).fetchone()
+                return None if row is None else row[0]
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF not in (
+                    sqlite3.SQLITE_BUSY,
+                    sqlite3.SQLITE_LOCKED,
+                ):
+                    raise
+                if time.monotonic() > deadline:
+                    raise StoreConnectionError(
+                        f"{self.name} has been locked by another program for {BUSY_SECONDS:.0f} s"
+                    ) from error
+            time.sleep(random.uniform(0, wait))  # noqa: S311
+            wait = min(2 * wait, _LONGEST_WAIT)
+
+    def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Do work that writes: all or nothing. The caller holds ``write_lock``."""
+        self.check()
+        with self.errors():
+            return self._use(self._writer, self.writer(), _CHANGE, work)
+
+    def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Do work that reads, from one unchanging view of the file."""
+        self.check()
+        with self.errors():
+            if not self._idle and not self.write_lock.locked():
+                # Nobody writes: no connection of its own is needed just to read.
+                with self.write_lock:
+                    self.check()
+                    return self._use(self._writer, self.writer(), _VIEW, work)
+            with self._gate:
+                link = self._idle.pop() if self._idle else _Link()
+                self._readers.add(link)
+            with link.lock:
+                try:
+                    found = self._use(link, link.opened(self._connect), _VIEW, work)
+                except BaseException:
+                    link.close()
+                    raise
+            self._idle.append(link)
+            while self._idle and (self.closed or len(self._idle) > _READERS_KEPT):
+                self._idle.pop().close()
+            return found
+
+    def _use(
+        self,
+        link: _Link,
+        db: sqlite3.Connection,
+        begin: str,
+        work: Callable[[sqlite3.Connection], T],
+    ) -> T:
+        """Do work in a transaction, for whoever holds the link's lock."""
+        try:
+            if db.in_transaction:  # of a use that was interrupted twice
+                db.execute("ROLLBACK")
+            self.allowance.begin(db)
+            self._patiently(db, begin)
+            self._check_tables(link, db)
+            done = work(db)
+            db.execute("COMMIT")
+            return done
+        except Exception:
+            if db.in_transaction:
+                db.execute("ROLLBACK")
+            raise
+        except BaseException:
+            link.close()
+            raise
+
+    def _check_tables(self, link: _Link, db: sqlite3.Connection) -> None:
+        """See that the tables are ours, once for each connection and after each change of them.
+
+        Asking is also what a view begins with: it is of when it is first looked at.
+        """
+        schema = self._patiently(db, "PRAGMA schema_version")
+        if schema != link.checked:
+            (version,) = db.execute("PRAGMA user_version").fetchone()
+            self._check_version(version)
+            guard.check(db, self.path, version)
+            link.checked = schema
+
+    def _check_version(self, version: int) -> None:
+        if not 0 <= version <= sql.VERSION:
+            raise StoreFormatError(
+                f"{self.path} has format {version}, this Holdfast reads up to {sql.VERSION}: "
+                "upgrade Holdfast to open it"
+            )
+
+    def data_version(self) -> tuple[int, int]:
+        """Something that differs once any connection, of any process, has written since."""
+        self.check()
+        with self._watcher.lock, self.errors():
+            return self._version(self._watcher, self._watcher.opened(self._connect))
+
+    def others_version(self) -> tuple[int, int]:
+        """The same but for what this object wrote itself; the caller holds ``write_lock``."""
+        self.check()
+        with self.errors():
+            return self._version(self._writer, self.writer())
+
+    def _version(self, link: _Link, db: sqlite3.Connection) -> tuple[int, int]:
+        (version,) = db.execute("PRAGMA data_version").fetchone()
+        return link.opening, version  # versions of two connections cannot be compared
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """Say what went wrong in Holdfast's own words."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise self._translated(error) from error
+        except UnicodeDecodeError as error:  # raised for the text of an error, too
+            raise CheckpointIntegrityError(None, f"{self.path}: text that is no text") from error
+
+    def _translated(self, error: sqlite3.Error) -> HoldfastError:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if self.closed:
+            return StoreClosedError(self.name)
+        if code == sqlite3.SQLITE_FULL:
+            return StoreFullError(f"{self.name} has no space left: free some and save again")
+        if code == sqlite3.SQLITE_READONLY or (
+            code == sqlite3.SQLITE_CANTOPEN and self._kept_out()
+        ):
+            return StoreReadOnlyError(
+                f"{self.name} is read-only: check the permissions of {self.path} and its directory"
+            )
+        if code == sqlite3.SQLITE_NOTADB:
+            return StoreFormatError(f"{self.path} is not an SQLite file; choose another path")
+        if code == sqlite3.SQLITE_CANTOPEN:
+            return StoreConnectionError(
+                f"{self.name} cannot be opened: check the path and permissions"
+            )
+        if code == sqlite3.SQLITE_CORRUPT or "decode to UTF-8" in str(error):
+            return CheckpointIntegrityError(
+                None, f"{self.path}: {error}; run verify() to see which checkpoints are affected"
+            )
+        if code in (sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_INTERRUPT) or "overflow" in str(error):
+            why = guard.ENDLESS if code == sqlite3.SQLITE_INTERRUPT else f"{error}; it is damaged"
+            return CheckpointIntegrityError(None, f"{self.path}: {why}")
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            return StoreConnectionError(f"{self.name} is locked by another program: {error}")
+        if code == sqlite3.SQLITE_IOERR:
+            return StoreError(f"{self.name} failed: {error}; check the disk and save again")
+        return StoreError(f"{self.name} failed: {error}")
+
+    def _kept_out(self) -> bool:
+        """Whether the file is there and its directory may not be written to, which SQLite needs."""
+        return self.path.exists() and not os.access(
+            self.path.parent, os.W_OK, effective_ids=os.access in os.supports_effective_ids
+        )
+
+    def close(self) -> None:
+        with self.write_lock:
+            self.closed = True
+            while self._idle:
+                self._idle.pop().close()
+            with self._watcher.lock:
+                self._watcher.close()
+            self._writer.close()

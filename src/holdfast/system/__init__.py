@@ -1,0 +1,1 @@
+"""What the operating system gives: forks, locks, private files, named crash points."""
