@@ -6,7 +6,7 @@ HEAVY = {
     *("asyncio", "langgraph", "langchain_core", "numpy", "pandas", "pydantic", "redis", "psycopg"),
     *("mcp", "jsonschema", "concurrent", "multiprocessing", "http", "email"),
 }
-AT_MOST = 170
+AT_MOST = 180
 
 
 def imported(holdfast: Holdfast, *arguments: str) -> set[str]:

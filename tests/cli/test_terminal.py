@@ -223,7 +223,8 @@ def test_an_interrupt_that_python_loses_ends_quietly_too(project: Holdfast, stri
     done = project.within(f"""
 import signal, sys
 from holdfast import StoreError
-from holdfast.cli import main, watch
+from holdfast.cli import main
+from holdfast.cli.commands import watch
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored behind a shell's &
 
@@ -241,7 +242,8 @@ sys.exit(main(["watch"]))
 def test_errors_in_hooks_are_still_printed_and_main_leaves_no_handler(project: Holdfast) -> None:
     done = project.within("""
 import signal
-from holdfast.cli import main, watch
+from holdfast.cli import main
+from holdfast.cli.commands import watch
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

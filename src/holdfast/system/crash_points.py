@@ -1,10 +1,10 @@
 """Named moments in a commit at which a test may kill the process.
 
->>> from holdfast.stores import crashpoints
+>>> from holdfast.system import crash_points
 >>> seen = []
->>> crashpoints.install(seen.append)
->>> crashpoints.reach("file:written")
->>> crashpoints.clear()
+>>> crash_points.install(seen.append)
+>>> crash_points.reach("file:written")
+>>> crash_points.clear()
 >>> seen
 ['file:written']
 """

@@ -41,8 +41,8 @@ from holdfast.errors import (
 )
 from holdfast.model import CheckpointInfo, as_framework, checked_name, microseconds, moment
 from holdfast.stores.base import Note, NotesOnly, gather
+from holdfast.stores.shared.unfinished import Unfinished
 from holdfast.system.private_files import opener
-from holdfast.system.unfinished import Unfinished
 from holdfast.verbs.chains import circle_error, circles, is_next, next_in
 from holdfast.verbs.checks import check_record
 from holdfast.verbs.links import Walk, links_of
