@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from holdfast.core.codec import OnUnknown
-from holdfast.state.migrations import advanced
 from holdfast.errors import (
     RunError,
     SchemaMigrationError,
@@ -41,6 +40,7 @@ from holdfast.session.log import Entry, Log, passed, turned
 from holdfast.session.shared_lock import Gate
 from holdfast.session.tasks import Plan as TaskPlan
 from holdfast.session.tasks import TaskRecord
+from holdfast.state.migrations import advanced
 from holdfast.stores.base import Fenced, NotTheHead, Query
 from holdfast.system.crash_points import reach
 from holdfast.verbs import notes

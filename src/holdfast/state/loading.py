@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 
 from holdfast.core.objects import set_attributes
 from holdfast.core.rewrite import child_path
-from holdfast.state.migrations import brought_up
 from holdfast.errors import InvalidArgumentError, SchemaMigrationError, SerializationError
 from holdfast.state import classes
 from holdfast.state.checkpointable import Checkpointable, LoadedKeys
@@ -24,6 +23,7 @@ from holdfast.state.fields import (
     write,
 )
 from holdfast.state.live import check_place, is_live_state, keep_live, live_class, load_live
+from holdfast.state.migrations import brought_up
 from holdfast.state.mode import mode, packed, unpacked
 from holdfast.state.snapshot import map_parts
 from holdfast.state.tags import (
