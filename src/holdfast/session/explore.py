@@ -21,9 +21,7 @@ from holdfast.core.diff import Diff
 from holdfast.errors import InvalidArgumentError
 from holdfast.model import Checkpoint, CheckpointInfo
 from holdfast.runtime import AsyncRuntime, SyncRuntime
-from holdfast.session.async_run import AsyncRun
 from holdfast.session.core import Options
-from holdfast.session.run import Run
 from holdfast.session.run_base import files_of, options_of
 from holdfast.stores.shared.unfinished import Unfinished
 from holdfast.system.private_files import make_directory
@@ -31,6 +29,8 @@ from holdfast.verbs import save
 from holdfast.verbs.read import diff, get_info, restore
 
 if TYPE_CHECKING:
+    from holdfast.session.async_run import AsyncRun
+    from holdfast.session.run import Run
     from holdfast.workspace import TreeDiff, Workspace
 
 Strategy = Callable[[Any], Any]
@@ -348,6 +348,8 @@ def _attempt(place: Any, job: Job) -> Outcome:
 
 
 def _attempt_with(runtime: SyncRuntime, job: Job) -> Outcome:
+    from holdfast.session.run import Run
+
     start = time.monotonic()
     run: Run | None = None
     try:
@@ -484,6 +486,8 @@ async def _as_they_end(
 
 
 async def _attempt_async(runtime: AsyncRuntime, job: Job, timeout: float | None) -> Outcome:
+    from holdfast.session.async_run import AsyncRun
+
     start = time.monotonic()
     run: AsyncRun | None = None
     limit = asyncio.timeout(timeout)
