@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from holdfast.core.chunks import Base, Encoded
-from holdfast.core.format import compress
+from holdfast.core.chunk_encoder import Base, Encoded
+from holdfast.core.chunk_format import compress
 from holdfast.errors import (
     CheckpointConflictError,
     CheckpointIntegrityError,

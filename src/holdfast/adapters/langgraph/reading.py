@@ -40,8 +40,8 @@ from langgraph.checkpoint.serde.jsonplus import (
 )
 
 from holdfast.adapters.langgraph.collisions import check_dicts, check_elements
-from holdfast.core.classes import class_attribute, find_class
-from holdfast.core.rewrite import child_path
+from holdfast.core.class_names import class_attribute, find_class
+from holdfast.core.value_paths import child_path
 from holdfast.errors import InvalidArgumentError, SerializationError, UnknownTypeError
 
 WHOLE, LIST, DICT = "whole", "list", "dict"

@@ -27,7 +27,7 @@ from holdfast.adapters.langgraph.reading import DEFAULT, WHOLE, is_data, plain_t
 from holdfast.adapters.langgraph.sealing import Sealer
 from holdfast.core.codec import Trusts, Unpacker, pack
 from holdfast.core.raw import Raw, Sealed
-from holdfast.core.rewrite import child_path
+from holdfast.core.value_paths import child_path
 from holdfast.errors import (
     CheckpointIntegrityError,
     HoldfastError,

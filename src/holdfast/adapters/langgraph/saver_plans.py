@@ -29,7 +29,7 @@ from holdfast.adapters.langgraph.records import (
     tuple_of,
 )
 from holdfast.adapters.langgraph.sealing import Sealer
-from holdfast.core.format import compress
+from holdfast.core.chunk_format import compress
 from holdfast.errors import (
     CheckpointConflictError,
     CheckpointIntegrityError,

@@ -10,7 +10,7 @@ from holdfast.cli.output.formatting import clean
 from holdfast.cli.output.terminal import Terminal
 from holdfast.cli.output.values import short
 from holdfast.core.diff import Diff
-from holdfast.core.text import to_json
+from holdfast.core.json_form import to_json
 from holdfast.model import Framework
 
 if TYPE_CHECKING:

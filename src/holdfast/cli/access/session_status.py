@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
+from holdfast.core.chunk_format import decompress
 from holdfast.core.codec import unpack
-from holdfast.core.format import decompress
 from holdfast.errors import HoldfastError
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from holdfast.cli.commands.approvals import question_json
 from holdfast.cli.output.formatting import age, clean, cut
 from holdfast.cli.output.terminal import Terminal
 from holdfast.cli.output.values import short
-from holdfast.core.text import to_json
+from holdfast.core.json_form import to_json
 from holdfast.stores.base import Query
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from holdfast.cli.output.formatting import age, clean
 from holdfast.cli.output.terminal import Terminal
 from holdfast.cli.output.values import short
 from holdfast.cli.parsing import Parser, add_session
-from holdfast.core.text import to_json
+from holdfast.core.json_form import to_json
 
 if TYPE_CHECKING:
     from holdfast.session.replay import Step

@@ -13,7 +13,7 @@ from holdfast.cli.output.formatting import clean
 from holdfast.cli.output.terminal import Terminal
 from holdfast.cli.output.values import short
 from holdfast.cli.parsing import Parser, add_checkpoint, add_session
-from holdfast.core.text import to_json
+from holdfast.core.json_form import to_json
 from holdfast.errors import CheckpointIntegrityError
 
 _MARKS = {

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.output.formatting import clean
-from holdfast.core.format import checked
-from holdfast.core.shallow import shallow
-from holdfast.core.text import to_json
+from holdfast.core.chunk_format import checked
+from holdfast.core.json_form import to_json
+from holdfast.core.shallow_reader import shallow
 from holdfast.stores.base import Query
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.output.checkpoints import payloads_of
-from holdfast.core.codec import LINK, link_of
 from holdfast.core.kinds import Ready
+from holdfast.core.kinds.content_links import LINK, link_of
 from holdfast.errors import HoldfastError
 from holdfast.stores.base import Query
 

@@ -7,11 +7,18 @@ import sys
 import types
 from typing import Any
 
-# Numbers of numpy and dates of pandas are subclasses too: arrays and frames are asked first.
-from holdfast.core import arrays, basics, frames, generators, tensors  # noqa: F401
-from holdfast.core.classes import class_attribute, class_name, find_class, is_listed
-from holdfast.core.kinds import Kind, Reader, Unkeepable, add, add_matcher, all_exactly, exactly
-from holdfast.core.subclasses import base_by_name, base_of
+from holdfast.core.class_names import class_attribute, class_name, find_class, is_listed
+from holdfast.core.kinds import standard
+from holdfast.core.kinds.subclasses import base_by_name, base_of
+from holdfast.core.kinds.table import (
+    Kind,
+    Reviver,
+    Unkeepable,
+    add,
+    add_matcher,
+    all_exactly,
+    exactly,
+)
 
 OBJECT, ENUM, NAMED_TUPLE, EXCEPTION, SUBCLASS, CLASS, PYDANTIC, PYDANTIC_V1, STRUCT = range(40, 49)
 
@@ -80,7 +87,7 @@ def _reduce_object(obj: object) -> list[Any]:
     return [class_name(type(obj)), attributes(obj)]
 
 
-def _revive_object(plain: list[Any], reader: Reader) -> Any:
+def _revive_object(plain: list[Any], reader: Reviver) -> Any:
     name, values = exactly(plain, list)
     cls = find_class(name)
     if cls is None or kind_by_type(cls) is not OBJECT_KIND:
@@ -108,7 +115,7 @@ def _reduce_enum(member: enum.Enum) -> list[Any]:
     return [class_name(cls), int(member.value)]
 
 
-def _revive_enum(plain: list[Any], reader: Reader) -> Any:
+def _revive_enum(plain: list[Any], reader: Reviver) -> Any:
     name, member = exactly(plain, list)
     cls: Any = find_class(name)
     if cls is None or kind_by_type(cls) is not ENUM_KIND:
@@ -132,7 +139,7 @@ def _reduce_named_tuple(value: Any) -> list[Any]:
     return [class_name(type(value)), list(tuple.__iter__(value)), *([extra] if extra else [])]
 
 
-def _revive_named_tuple(plain: list[Any], reader: Reader) -> Any:
+def _revive_named_tuple(plain: list[Any], reader: Reviver) -> Any:
     name, parts, *extra = exactly(plain, list)
     cls = find_class(name)
     if cls is None or kind_by_type(cls) is not NAMED_TUPLE_KIND:
@@ -172,7 +179,7 @@ def _native_base(cls: type) -> type[BaseException]:
     return next(base for base in cls.__mro__ if not base.__flags__ & _HEAP_TYPE)
 
 
-def _revive_exception(plain: list[Any], reader: Reader) -> Any:
+def _revive_exception(plain: list[Any], reader: Reviver) -> Any:
     name, values, args, *group = exactly(plain, list)
     exactly(values, dict)
     cls: Any = find_class(name)
@@ -212,7 +219,7 @@ def _reduce_subclass(value: Any) -> list[Any]:
     return [class_name(cls), base.reduce(value), base.name, attributes(value)]
 
 
-def _revive_subclass(plain: list[Any], reader: Reader) -> Any:
+def _revive_subclass(plain: list[Any], reader: Reviver) -> Any:
     name, main, base_name, values = exactly(plain, list)
     cls = find_class(name)
     base = base_by_name[exactly(base_name, str)]
@@ -230,7 +237,7 @@ def _reduce_class(cls: type) -> list[Any]:
     return [name, None]
 
 
-def _revive_class(plain: list[Any], reader: Reader) -> Any:
+def _revive_class(plain: list[Any], reader: Reviver) -> Any:
     cls = find_class(plain[0])
     return cls if cls is not None else reader.missing(CLASS, plain, "is not imported")
 
@@ -247,7 +254,7 @@ def _reduce_pydantic(obj: Any) -> list[Any]:
     return [class_name(type(obj)), obj.__dict__, chosen, obj.__pydantic_extra__, private]
 
 
-def _revive_pydantic(plain: list[Any], reader: Reader) -> Any:
+def _revive_pydantic(plain: list[Any], reader: Reviver) -> Any:
     name, values, chosen, extra, private = exactly(plain, list)
     cls = find_class(name)
     if cls is None or kind_by_type(cls) is not PYDANTIC_KIND:
@@ -272,7 +279,7 @@ def _reduce_pydantic_v1(obj: Any) -> list[Any]:
     return [class_name(type(obj)), obj.__dict__, sorted(obj.__fields_set__), private]
 
 
-def _revive_pydantic_v1(plain: list[Any], reader: Reader) -> Any:
+def _revive_pydantic_v1(plain: list[Any], reader: Reviver) -> Any:
     name, values, chosen, private = exactly(plain, list)
     cls = find_class(name)
     if cls is None or kind_by_type(cls) is not PYDANTIC_V1_KIND:
@@ -305,7 +312,7 @@ def _reduce_struct(obj: Any) -> list[Any]:
     return [class_name(cls), {name: values[name] for name in names}, *([extra] if extra else [])]
 
 
-def _revive_struct(plain: list[Any], reader: Reader) -> Any:
+def _revive_struct(plain: list[Any], reader: Reviver) -> Any:
     name, values, *extra = exactly(plain, list)
     cls: Any = find_class(name)
     if cls is None or kind_by_type(cls) is not STRUCT_KIND:
@@ -357,7 +364,7 @@ def _classify(cls: type) -> Kind | None:
     if _is_struct(cls):
         return STRUCT_KIND
     if cls.__module__ == "zoneinfo" and cls.__name__ == "ZoneInfo":
-        return basics.ZONE_INFO
+        return standard.ZONE_INFO
     if issubclass(cls, BaseExceptionGroup):
         return _if_made(EXCEPTION_KIND, BaseExceptionGroup, cls, "", [Exception()])
     if issubclass(cls, BaseException):
@@ -403,4 +410,4 @@ def _match(cls: type) -> Kind | None:
     return kind
 
 
-add_matcher(_match)
+add_matcher(_match, last=True)  # numbers of numpy, dates of pandas are subclasses too

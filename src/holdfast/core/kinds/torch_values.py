@@ -12,7 +12,15 @@ import re
 import sys
 from typing import Any
 
-from holdfast.core.kinds import Kind, Reader, Unkeepable, add, add_matcher, all_exactly, exactly
+from holdfast.core.kinds.table import (
+    Kind,
+    Reviver,
+    Unkeepable,
+    add,
+    add_matcher,
+    all_exactly,
+    exactly,
+)
 
 TENSOR, TORCH = 55, 56
 
@@ -57,7 +65,7 @@ def _reduce_tensor(tensor: Any) -> list[Any]:
     return [name, data, dtype, list(tensor.shape), tensor.requires_grad, str(tensor.device)]
 
 
-def _revive_tensor(plain: list[Any], reader: Reader) -> Any:
+def _revive_tensor(plain: list[Any], reader: Reviver) -> Any:
     name, data, dtype, shape, requires_grad, device = exactly(plain, list)
     if exactly(name, str) not in _TENSORS:
         raise ValueError(f"no such tensor: {name[:40]}")
@@ -123,7 +131,7 @@ def _reduce_other(value: Any) -> list[Any]:
     return ["torch:Generator", ctypes.string_at(state.data_ptr(), state.numel())]
 
 
-def _revive_other(plain: list[Any], reader: Reader) -> Any:
+def _revive_other(plain: list[Any], reader: Reviver) -> Any:
     name, main = exactly(plain, list)
     if exactly(name, str) not in _others:
         raise ValueError(f"no such torch value: {name[:40]}")

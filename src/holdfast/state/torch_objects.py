@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from holdfast.core.tensors import is_live
+from holdfast.core.kinds.torch_values import is_live
 from holdfast.errors import SchemaMigrationError, SerializationError
 from holdfast.state.tags import CLASS, DEFAULT_VERSION, VERSION, State
 

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.core import basics, objects
-from holdfast.core.kinds import Ready
+from holdfast.core.kinds import objects, standard
+from holdfast.core.kinds.table import Ready
 
-LISTS = frozenset({basics.TUPLE})
-SETS = frozenset({basics.SET, basics.FROZENSET})
+LISTS = frozenset({standard.TUPLE})
+SETS = frozenset({standard.SET, standard.FROZENSET})
 MAPPINGS = frozenset(
-    {basics.ORDERED_DICT, basics.COUNTER, basics.SIMPLE_NAMESPACE, basics.MAPPING_PROXY}
+    {standard.ORDERED_DICT, standard.COUNTER, standard.SIMPLE_NAMESPACE, standard.MAPPING_PROXY}
 )
 """Kinds whose plain data is a dict with their items."""
 
@@ -94,7 +94,7 @@ def _subclass(plain: list[Any]) -> Parts:
     name, main, base, attributes = plain
     same = [name, base]
     if base in ("dict", "OrderedDict"):
-        return _parts(same, [Ready(basics.PAIRS, main), attributes])
+        return _parts(same, [Ready(standard.PAIRS, main), attributes])
     if base in ("list", "tuple"):
         return _parts(same, [attributes], [main])
     if base in ("set", "frozenset"):
@@ -102,14 +102,14 @@ def _subclass(plain: list[Any]) -> Parts:
     if base == "deque" and type(main) is list:
         return _parts([*same, main[0]], [attributes], [main[1]])
     if base == "defaultdict" and type(main) is list:
-        return _parts([*same, main[0]], [Ready(basics.PAIRS, main[1]), attributes])
+        return _parts([*same, main[0]], [Ready(standard.PAIRS, main[1]), attributes])
     return _parts([*same, main], [attributes])
 
 
 _of_kind: dict[int, Callable[[list[Any]], Parts]] = {
-    basics.DEQUE: _deque,
-    basics.DEFAULTDICT: _defaultdict,
-    basics.WITH_ATTRIBUTES: _with_attributes,
+    standard.DEQUE: _deque,
+    standard.DEFAULTDICT: _defaultdict,
+    standard.WITH_ATTRIBUTES: _with_attributes,
     objects.OBJECT: _object,
     objects.STRUCT: _object,
     objects.NAMED_TUPLE: _named_tuple,

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from holdfast.errors import InvalidArgumentError, SerializationError
 
 
-class Reader(Protocol):
+class Reviver(Protocol):
     """What a kind may ask while it revives a value."""
 
     allow_pickle: bool
@@ -30,7 +30,7 @@ class Kind:
     code: int
     name: str
     reduce: Callable[[Any], Any]
-    revive: Callable[[Any, Reader], Any]
+    revive: Callable[[Any, Reviver], Any]
 
 
 class Ready:
@@ -72,6 +72,7 @@ by_code: dict[int, Kind] = {}
 by_name: dict[str, Kind] = {}
 by_type: dict[type, Kind] = {}
 _matchers: list[Callable[[type], Kind | None]] = []
+_last_matchers: list[Callable[[type], Kind | None]] = []
 _found: dict[type, Kind] = {}
 registered: dict[str, Registration] = {}
 
@@ -85,16 +86,19 @@ def add(kind: Kind, *types: type) -> Kind:
     return kind
 
 
-def add_matcher(match: Callable[[type], Kind | None]) -> None:
-    """Ask this for the kind of a type that has no entry of its own; first answer wins."""
-    _matchers.append(match)
+def add_matcher(match: Callable[[type], Kind | None], *, last: bool = False) -> None:
+    """Ask this for the kind of a type that has no entry of its own; the first answer counts.
+
+    One that knows a library's own types is asked before those (``last``) that take any class.
+    """
+    (_last_matchers if last else _matchers).append(match)
 
 
 def kind_of(cls: type) -> Kind:
     """The kind that keeps values of this class; raises Unkeepable with the reason."""
     kind = by_type.get(cls) or _found.get(cls)
     if kind is None:
-        for match in _matchers:
+        for match in (*_matchers, *_last_matchers):
             kind = match(cls)
             if kind is not None:
                 break
@@ -147,7 +151,7 @@ def register_type(
     _found.clear()
 
 
-def _revive_registered(plain: Any, reader: Reader) -> Any:
+def _revive_registered(plain: Any, reader: Reviver) -> Any:
     key, data = exactly(plain, list)
     registration = registered.get(exactly(key, str))
     if registration is None:

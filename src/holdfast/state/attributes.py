@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from holdfast.core.objects import _slots, set_attributes
+from holdfast.core.kinds.objects import _slots, set_attributes
 from holdfast.errors import InvalidArgumentError
 
 

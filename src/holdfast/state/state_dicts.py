@@ -7,21 +7,21 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
-from holdfast.core.basics import TUPLE
 from holdfast.core.codec import Packer
-from holdfast.core.objects import OBJECT_KIND, PYDANTIC_KIND, PYDANTIC_V1_KIND, kind_by_type
-from holdfast.core.rewrite import child_path
+from holdfast.core.kinds.objects import OBJECT_KIND, PYDANTIC_KIND, PYDANTIC_V1_KIND, kind_by_type
+from holdfast.core.kinds.standard import TUPLE
+from holdfast.core.value_paths import child_path
 from holdfast.errors import SerializationError
+from holdfast.state.attributes import checked_names, read
 from holdfast.state.checkpointable import Checkpointable
-from holdfast.state.fields import checked_names, read
-from holdfast.state.live import live_class, live_state
-from holdfast.state.mode import isolated, mode, unpacked
+from holdfast.state.options import isolated, options, unpacked
 from holdfast.state.tags import CLASS, MARK, VERSION, State, escaped, is_tagged, ordered
+from holdfast.state.torch_objects import live_class, live_state
 
 _open: ContextVar[tuple[int, ...]] = ContextVar("holdfast_open_objects", default=())
 
 
-def snapshot(obj: Checkpointable) -> State:
+def state_dict_of(obj: Checkpointable) -> State:
     """The state of an object, tagged and isolated."""
     if id(obj) in _open.get():
         raise SerializationError(
@@ -56,7 +56,7 @@ class _Scout(Packer):
     __slots__ = ("met",)
 
     def __init__(self) -> None:
-        super().__init__(mode().allow_pickle)
+        super().__init__(options().allow_pickle)
         self.met = False
 
     def reduce(self, value: Any, ordered: bool = True) -> tuple[int, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypedDict
 
-from holdfast.state.mode import packed
+from holdfast.state.options import packed
 from holdfast.state.tags import VERSION, State, same_version
 
 
@@ -19,7 +19,7 @@ class StateDiff(TypedDict):
 def diff_states(old: State, new: State) -> StateDiff:
     """What the new state has in addition, has not, and has otherwise.
 
-    >>> from holdfast.state.compare import diff_states
+    >>> from holdfast.state.state_diff import diff_states
     >>> diff_states({"a": 1, "b": 2}, {"a": True, "c": 3})
     {'added': {'c': 3}, 'removed': {'b': 2}, 'changed': {'a': (1, True)}}
     """
@@ -37,7 +37,7 @@ def diff_states(old: State, new: State) -> StateDiff:
 def same(a: Any, b: Any) -> bool:
     """Whether two values are equal and of equal types throughout; a dict's order does not matter.
 
-    >>> from holdfast.state.compare import same
+    >>> from holdfast.state.state_diff import same
     >>> same({"a": 1, "b": 2}, {"b": 2, "a": 1})
     True
     >>> same([1], [True])

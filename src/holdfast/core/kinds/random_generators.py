@@ -9,7 +9,15 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from holdfast.core.kinds import Kind, Reader, Unkeepable, add, add_matcher, all_exactly, exactly
+from holdfast.core.kinds.table import (
+    Kind,
+    Reviver,
+    Unkeepable,
+    add,
+    add_matcher,
+    all_exactly,
+    exactly,
+)
 
 RANDOM, NUMPY_RANDOM = 53, 54
 
@@ -32,7 +40,7 @@ def _reduce_random(value: Any) -> list[Any]:
     return ["random:Random", [version, data, at, gauss]]
 
 
-def _revive_random(plain: list[Any], reader: Reader) -> Any:
+def _revive_random(plain: list[Any], reader: Reviver) -> Any:
     module = sys.modules.get("random")
     if module is None:
         return reader.missing(RANDOM, plain, "is not imported")
@@ -154,7 +162,7 @@ def _reduce_numpy(value: Any) -> list[Any]:
     ]
 
 
-def _revive_numpy(plain: list[Any], reader: Reader) -> Any:
+def _revive_numpy(plain: list[Any], reader: Reviver) -> Any:
     random = sys.modules.get("numpy.random")
     name, main, rest = exactly(plain, list)
     if exactly(name, str) not in [f"numpy.random:{cls}" for cls in _CLASSES]:

@@ -13,12 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core import text_reader
-from holdfast.core.chunks import encode
+from holdfast.core import json_form_reader
+from holdfast.core.chunk_decoder import decode
+from holdfast.core.chunk_encoder import encode
 from holdfast.core.codec import pack
-from holdfast.core.kinds import by_name, register_type
-from holdfast.core.raw import Raw
-from holdfast.core.text import (
+from holdfast.core.json_form import (
     dumps,
     from_json,
     loads,
@@ -27,7 +26,8 @@ from holdfast.core.text import (
     to_json,
     unrevived,
 )
-from holdfast.core.tree import decode
+from holdfast.core.kinds import by_name, register_type
+from holdfast.core.raw import Raw
 from holdfast.errors import CheckpointIntegrityError, SerializationError, UnknownTypeError
 from tests.samples import SAMPLES
 from tests.strategies import Color, Plain, values
@@ -271,7 +271,7 @@ def test_nothing_is_looked_for_when_nothing_is_revived(monkeypatch: pytest.Monke
 
 
 def test_json_has_no_word_twice() -> None:
-    assert not {*text_reader._own, "escaped"} & by_name.keys()
+    assert not {*json_form_reader._own, "escaped"} & by_name.keys()
 
 
 MALFORMED = [
@@ -369,7 +369,10 @@ json_data = st.recursive(
         st.lists(inner, max_size=4),
         st.dictionaries(st.text(max_size=3), inner, max_size=3),
         st.fixed_dictionaries(
-            {"$type": st.sampled_from([*by_name, *text_reader._own, "escaped"]), "value": inner}
+            {
+                "$type": st.sampled_from([*by_name, *json_form_reader._own, "escaped"]),
+                "value": inner,
+            }
         ),
     ),
     max_leaves=15,

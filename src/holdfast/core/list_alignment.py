@@ -38,7 +38,7 @@ def common(left: list[Any], right: list[Any]) -> tuple[int, int]:
 def aligned(a: list[bytes], b: list[bytes]) -> list[tuple[str, int, int, int, int]]:
     """How to get from one list of elements to the other, as difflib says it.
 
-    >>> from holdfast.core.align import aligned
+    >>> from holdfast.core.list_alignment import aligned
     >>> aligned([b"a", b"b"], [b"b", b"c"])
     [('delete', 0, 1, 0, 0), ('equal', 1, 2, 0, 1), ('insert', 2, 2, 1, 2)]
     """

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from holdfast.state.tags import State
 
 
-class Line:
+class SaveQueue:
     """The saves of one key that wait to be written, oldest first."""
 
     def __init__(self) -> None:
@@ -34,17 +34,17 @@ class Line:
 class PendingSave:
     """A state that was taken and is still to be written; ``write`` may run in another thread."""
 
-    def __init__(self, line: Line, state: State, save: Callable[[State], str]) -> None:
+    def __init__(self, queue: SaveQueue, state: State, save: Callable[[State], str]) -> None:
         self.state = state
         self.done = False
-        self._line = line
+        self._queue = queue
         self._save = save
         self._id = ""
         self._error: BaseException | None = None
 
     def write(self) -> str:
         """Write it, after all that were taken before it, and return the id."""
-        self._line.write_up_to(self)
+        self._queue.write_up_to(self)
         if self._error is not None:
             raise self._error
         return self._id

@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Mode:
+class StateOptions:
     """A context variable carries it, since a user's own ``state_dict`` may stand in between."""
 
     allow_pickle: bool = False
@@ -22,33 +22,33 @@ class Mode:
     """Attributes that the state does not have are removed, as a rollback has to."""
 
 
-_PLAIN = Mode()
-_mode: ContextVar[Mode] = ContextVar("holdfast_state_mode", default=_PLAIN)
+_PLAIN = StateOptions()
+_options: ContextVar[StateOptions] = ContextVar("holdfast_state_options", default=_PLAIN)
 
 
-def mode() -> Mode:
+def options() -> StateOptions:
     """What holds now."""
-    return _mode.get()
+    return _options.get()
 
 
 @contextmanager
 def using(**changes: bool) -> Iterator[None]:
     """Change what holds, for a while."""
-    token = _mode.set(replace(_mode.get(), **changes))
+    token = _options.set(replace(_options.get(), **changes))
     try:
         yield
     finally:
-        _mode.reset(token)
+        _options.reset(token)
 
 
 def packed(value: Any) -> bytes:
     """The bytes of a value, pickled in parts where that is allowed."""
-    return pack(value, allow_pickle=mode().allow_pickle)
+    return pack(value, allow_pickle=options().allow_pickle)
 
 
 def unpacked(data: bytes) -> Any:
     """The value of packed bytes."""
-    return unpack(data, allow_pickle=mode().allow_pickle)
+    return unpack(data, allow_pickle=options().allow_pickle)
 
 
 def isolated(value: T) -> T:

@@ -14,8 +14,7 @@ from typing import Any
 
 import ormsgpack
 
-from holdfast.core.codec import BYTES_KINDS, Packer
-from holdfast.core.format import (
+from holdfast.core.chunk_format import (
     FANOUT,
     MAX_FANOUT,
     PAGED_BYTES,
@@ -27,8 +26,9 @@ from holdfast.core.format import (
     chunk_id,
     pack_index,
 )
-from holdfast.core.pages import Page, cut
-from holdfast.core.views import Blob, Elements, Items, Layout, Shrunk, is_plain_dict
+from holdfast.core.codec import BYTES_KINDS, Packer
+from holdfast.core.page_cutter import Page, cut
+from holdfast.core.paged_sequences import Blob, Elements, Items, Layout, Shrunk, is_plain_dict
 from holdfast.errors import SerializationError
 
 _NO_LAYOUT = Layout()
@@ -70,7 +70,7 @@ def encode(
     Paths named ``append_only`` are lists whose saved elements the caller never changes. The seed
     must be the one the base was made with.
 
-    >>> from holdfast.core.chunks import encode
+    >>> from holdfast.core.chunk_encoder import encode
     >>> first = encode({"messages": ["hello"] * 9000})
     >>> second = encode({"messages": ["hello"] * 9000 + ["bye"]}, first.base)
     >>> len(second.chunks) < len(first.chunks)

@@ -13,16 +13,15 @@ import math
 import struct
 from typing import Any, NoReturn
 
-from holdfast.core import basics
-from holdfast.core.chunks import Encoded, encode
+from holdfast.core.chunk_decoder import DEFAULT_LIMITS, Chunks
+from holdfast.core.chunk_encoder import Encoded, encode
+from holdfast.core.chunk_format import PAGED_BYTES, PAGED_DICT, PAGED_STR, REF_LEAF, REF_NODE
 from holdfast.core.codec import OnUnknown, Packer
-from holdfast.core.format import PAGED_BYTES, PAGED_DICT, PAGED_STR, REF_LEAF, REF_NODE
-from holdfast.core.kinds import Unkeepable, by_code
+from holdfast.core.json_form_reader import MAX_LEVELS, TAG, JsonFormReader, UnrevivingReader
+from holdfast.core.kinds import Unkeepable, by_code, standard
+from holdfast.core.paged_sequences import is_plain_dict
 from holdfast.core.rewrite import rewrite
-from holdfast.core.shallow import Hole, page_entries, shallow
-from holdfast.core.text_reader import MAX_LEVELS, TAG, Reader, UnrevivingReader
-from holdfast.core.tree import DEFAULT_LIMITS, Chunks
-from holdfast.core.views import is_plain_dict
+from holdfast.core.shallow_reader import Hole, page_entries, shallow
 from holdfast.errors import CheckpointIntegrityError, SerializationError
 
 # Python refuses decimal numbers of more than 4300 digits, and may be told to from 640 on.
@@ -32,13 +31,13 @@ _DECIMAL_BITS = 2048
 def to_json(value: Any, allow_pickle: bool = False) -> Any:
     """A value as data that JSON can say, types kept exactly.
 
-    >>> from holdfast.core.text import to_json
+    >>> from holdfast.core.json_form import to_json
     >>> to_json({"at": (1, 2.5), "raw": b"hi"})
     {'at': {'$type': 'tuple', 'value': [1, 2.5]}, 'raw': {'$type': 'utf8', 'value': 'hi'}}
     """
     packer = Packer(allow_pickle)
     try:
-        return _Writer(packer).value(value, 0)
+        return _JsonFormWriter(packer).value(value, 0)
     except (RecursionError, SerializationError, Unkeepable):
         rewrite(value, packer)  # it knows the path and the words for what cannot be kept
         raise SerializationError("$", "is nested too deep to be written as JSON") from None
@@ -47,11 +46,11 @@ def to_json(value: Any, allow_pickle: bool = False) -> Any:
 def from_json(data: Any, on_unknown: OnUnknown = "raise", allow_pickle: bool = False) -> Any:
     """The value that ``to_json`` gave as data; revives under the rules of ``unpack``.
 
-    >>> from holdfast.core.text import from_json
+    >>> from holdfast.core.json_form import from_json
     >>> from_json({"$type": "tuple", "value": [1, 2.5]})
     (1, 2.5)
     """
-    return Reader(on_unknown, allow_pickle).read(data)
+    return JsonFormReader(on_unknown, allow_pickle).read(data)
 
 
 def unrevived(data: Any) -> Any:
@@ -65,7 +64,7 @@ def unrevived(data: Any) -> Any:
 def state_to_json(root: bytes, chunks: Chunks) -> Any:
     """A state in chunks as ``to_json`` gives it, without reviving any of it."""
     try:
-        return _Writer(Packer(), chunks).value(Hole(REF_NODE, root), 0)
+        return _JsonFormWriter(Packer(), chunks).value(Hole(REF_NODE, root), 0)
     except RecursionError:
         raise SerializationError("$", "is nested too deep to be written as JSON") from None
 
@@ -81,7 +80,7 @@ def state_from_json(data: Any) -> Encoded:
 def dumps(data: Any, levels: int = 6, width: int = 100) -> str:
     """JSON text laid out for people: what fits stands on one line, what does not is indented.
 
-    >>> from holdfast.core.text import dumps
+    >>> from holdfast.core.json_form import dumps
     >>> print(dumps({"a": [1, 2]}))
     {"a": [1, 2]}
     """
@@ -118,7 +117,7 @@ def _tagged(kind: str, plain: Any) -> dict[str, Any]:
     return {TAG: kind, "value": plain}
 
 
-class _Writer:
+class _JsonFormWriter:
     """Values to JSON data. Recursion is one call a level, so that deep values have room."""
 
     def __init__(self, packer: Packer, chunks: Chunks | None = None) -> None:
@@ -160,9 +159,9 @@ class _Writer:
         code, plain = self.packer.reduce(value)
         if type(plain) is Hole:
             plain = self._opened(plain)
-        if code == basics.BIG_INT and len(plain) * 8 <= _DECIMAL_BITS:
+        if code == standard.BIG_INT and len(plain) * 8 <= _DECIMAL_BITS:
             return int.from_bytes(plain, "little", signed=True)
-        if code == basics.PAIRS and type(plain) is list:
+        if code == standard.PAIRS and type(plain) is list:
             plain = [plain[i : i + 2] for i in range(0, len(plain), 2)]
         return _tagged(by_code[code].name, self.value(plain, depth + 1))
 

@@ -1,4 +1,4 @@
-"""Reading the JSON form of values; ``holdfast.core.text`` says what it looks like."""
+"""Reading the JSON form of values; ``holdfast.core.json_form`` says what it looks like."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-from holdfast.core import basics
 from holdfast.core.codec import BYTES_KINDS, OnUnknown, Unpacker
-from holdfast.core.kinds import REGISTERED, Kind, Ready, by_name
-from holdfast.core.rewrite import child_path
+from holdfast.core.kinds import REGISTERED, Kind, Ready, by_name, standard
+from holdfast.core.value_paths import child_path
 from holdfast.errors import CheckpointIntegrityError, SerializationError, UnknownTypeError
 
 TAG = "$type"
@@ -19,7 +18,7 @@ MAX_LEVELS = 500
 """Lists, dicts and objects within each other."""
 
 
-class Reader(Unpacker):
+class JsonFormReader(Unpacker):
     """JSON data to values. The trail says where in the value the reader is."""
 
     __slots__ = ("trail",)
@@ -104,7 +103,7 @@ class Reader(Unpacker):
         kind = by_name.get(name)
         if kind is None:
             raise _Malformed(f"unknown kind of value {name[:60]!r}")
-        if kind.code == basics.PAIRS:
+        if kind.code == standard.PAIRS:
             return self.made(kind, self._pairs(plain))
         self.trail.append(None)
         plain = self.value(plain, named=kind.code >= REGISTERED)
@@ -122,7 +121,7 @@ class Reader(Unpacker):
         return flat
 
 
-class UnrevivingReader(Reader):
+class UnrevivingReader(JsonFormReader):
     """JSON data to what the packed form is made of."""
 
     __slots__ = ()

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from holdfast.core import basics
-from holdfast.core.kinds import all_exactly, exactly
+from holdfast.core.kinds import standard
+from holdfast.core.kinds.table import all_exactly, exactly
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +47,8 @@ def _set(base: Any, fill: Callable[[Any, Any], Any] | None) -> BuiltIn:
     plain = _collection(base, fill)
     return BuiltIn(
         base,
-        lambda value: basics.elements(base.__iter__(value)),
-        lambda cls, main: plain.revive(cls, basics.from_elements(main)),
+        lambda value: standard.elements(base.__iter__(value)),
+        lambda cls, main: plain.revive(cls, standard.from_elements(main)),
     )
 
 
@@ -71,18 +71,18 @@ def _complex(cls: Any, main: Any) -> Any:
 
 def _dict(cls: Any, main: Any) -> Any:
     value = dict.__new__(cls)
-    dict.update(value, basics.from_pairs(main))
+    dict.update(value, standard.from_pairs(main))
     return value
 
 
 def _ordered_pairs(value: Any) -> list[Any]:
-    basics.check_own_keys(value)
+    standard.check_own_keys(value)
     return [part for item in OrderedDict.items(value) for part in item]
 
 
 def _ordered_dict(cls: Any, main: Any) -> Any:
     value = OrderedDict.__new__(cls)
-    for key, part in basics.from_pairs(main).items():
+    for key, part in standard.from_pairs(main).items():
         OrderedDict.__setitem__(value, key, part)  # dict's own would not be in its order
     return value
 
@@ -90,13 +90,13 @@ def _ordered_dict(cls: Any, main: Any) -> Any:
 def _defaultdict(cls: Any, main: Any) -> Any:
     factory, pairs = exactly(main, list)
     value = defaultdict.__new__(cls)
-    defaultdict.__init__(value, basics.factory(factory), basics.from_pairs(pairs))
+    defaultdict.__init__(value, standard.factory(factory), standard.from_pairs(pairs))
     return value
 
 
 def _deque(cls: Any, main: Any) -> Any:
     value = deque.__new__(cls)
-    deque.__init__(value, *basics.from_deque_parts(main))
+    deque.__init__(value, *standard.from_deque_parts(main))
     return value
 
 
@@ -111,15 +111,17 @@ _all = (
     _collection(tuple, None),
     _set(set, set.update),
     _set(frozenset, None),
-    BuiltIn(deque, basics.deque_parts, _deque),
-    BuiltIn(dict, basics.pairs, _dict),
+    BuiltIn(deque, standard.deque_parts, _deque),
+    BuiltIn(dict, standard.pairs, _dict),
     BuiltIn(OrderedDict, _ordered_pairs, _ordered_dict),
     BuiltIn(
-        defaultdict, lambda value: [basics.factory_name(value), basics.pairs(value)], _defaultdict
+        defaultdict,
+        lambda value: [standard.factory_name(value), standard.pairs(value)],
+        _defaultdict,
     ),
-    BuiltIn(dt.datetime, basics.datetime_fields, basics.make_datetime, (1, 1, 1)),
-    _moment(dt.date, basics.date_fields, 1, 1, 1),
-    _moment(dt.timedelta, basics.timedelta_fields),
+    BuiltIn(dt.datetime, standard.datetime_fields, standard.make_datetime, (1, 1, 1)),
+    _moment(dt.date, standard.date_fields, 1, 1, 1),
+    _moment(dt.timedelta, standard.timedelta_fields),
     BuiltIn(Decimal, Decimal.__str__, lambda cls, main: Decimal.__new__(cls, exactly(main, str))),
 )
 base_by_name = {base.name: base for base in _all}

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from holdfast.core.collisions import STEPS_AT_MOST, check_keys, check_set
-from holdfast.core.kinds import Kind, Reader, Ready, Unkeepable, add, all_exactly, exactly
+from holdfast.core.kinds.table import Kind, Ready, Reviver, Unkeepable, add, all_exactly, exactly
 from holdfast.errors import SerializationError
 
 BIG_INT, SURROGATES, BYTEARRAY, TUPLE, SET, FROZENSET, DEQUE, PAIRS = range(1, 9)
@@ -123,7 +123,7 @@ def factory(name: str | None) -> Any:
     return None if name is None else _factories[exactly(name, str)]
 
 
-def _make_defaultdict(plain: list[Any], _: Reader) -> defaultdict[Any, Any]:
+def _make_defaultdict(plain: list[Any], _: Reviver) -> defaultdict[Any, Any]:
     name, items = exactly(plain, list)
     return defaultdict(factory(name), exactly(items, dict))
 
@@ -140,7 +140,7 @@ def _items(value: OrderedDict[Any, Any] | Counter[Any]) -> Any:
     return Ready(WITH_ATTRIBUTES, [type(value).__name__, dict(value), attributes])
 
 
-def _make_with_attributes(plain: list[Any], _: Reader) -> Any:
+def _make_with_attributes(plain: list[Any], _: Reviver) -> Any:
     name, items, attributes = exactly(plain, list)
     value = _attributed[exactly(name, str)](exactly(items, dict))
     vars(value).update(exactly(attributes, dict))
@@ -157,7 +157,7 @@ add(Kind(DEFAULTDICT, "defaultdict", _defaultdict, _make_defaultdict), defaultdi
 add(Kind(COUNTER, "Counter", _items, lambda p, _: Counter(exactly(p, dict))), Counter)
 
 
-def _make_fraction(plain: list[Any], _: Reader) -> Fraction:
+def _make_fraction(plain: list[Any], _: Reviver) -> Fraction:
     numerator, denominator = all_exactly(plain, int)
     if denominator <= 0:
         raise ValueError(f"a denominator of {denominator}")
@@ -202,7 +202,7 @@ def make_datetime(cls: type[dt.datetime], plain: list[Any]) -> dt.datetime:
     return dt.datetime.__new__(cls, *parts, **{"tzinfo": tz, "fold": fold})
 
 
-def _make_time(plain: list[Any], _: Reader) -> dt.time:
+def _make_time(plain: list[Any], _: Reviver) -> dt.time:
     *numbers, tz = exactly(plain, list)
     *parts, fold = all_exactly(numbers, int)
     return dt.time(*parts, **{"tzinfo": tz, "fold": fold})
@@ -245,7 +245,7 @@ def _make_zone(plain: list[Any]) -> dt.timezone:
     return dt.UTC
 
 
-def _zone_info(plain: str, _: Reader) -> Any:
+def _zone_info(plain: str, _: Reviver) -> Any:
     from zoneinfo import ZoneInfo
 
     try:
@@ -275,7 +275,7 @@ _path_types: dict[str, type[pathlib.PurePath]] = {
 }
 
 
-def _make_path(plain: list[str], _: Reader) -> pathlib.PurePath:
+def _make_path(plain: list[str], _: Reviver) -> pathlib.PurePath:
     name, path = all_exactly(plain, str)
     cls = _path_types[name]
     native = type(pathlib.Path())

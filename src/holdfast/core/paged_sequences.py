@@ -7,8 +7,7 @@ from typing import Any, Protocol
 
 from xxhash import xxh3_64_intdigest
 
-from holdfast.core.codec import Packer
-from holdfast.core.format import (
+from holdfast.core.chunk_format import (
     ELEMENT_SPLIT,
     PAGED_DICT,
     PAGED_LIST,
@@ -18,7 +17,8 @@ from holdfast.core.format import (
     array_header,
     map_header,
 )
-from holdfast.core.pages import Page, fingerprint
+from holdfast.core.codec import Packer
+from holdfast.core.page_cutter import Page, fingerprint
 
 _BLOB_ELEMENT = 256
 _BLOB_ELEMENT_MAX = 4096

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.core.codec import BYTES_KINDS, LINK, OnUnknown, Trusts, Unpacker, link_of
-from holdfast.core.format import (
+from holdfast.core.chunk_format import (
     PAGED_BYTES,
     PAGED_DICT,
     PAGED_LIST,
@@ -16,9 +15,11 @@ from holdfast.core.format import (
     REF_NODE,
     unpack_index,
 )
+from holdfast.core.codec import BYTES_KINDS, OnUnknown, Trusts, Unpacker
+from holdfast.core.hooked_unpacker import HookedUnpacker
 from holdfast.core.kinds import by_code
+from holdfast.core.kinds.content_links import LINK, link_of
 from holdfast.core.rewrite import path_of_raw
-from holdfast.core.scan import Scan
 from holdfast.errors import CheckpointIntegrityError, UnknownTypeError
 
 Chunks = Mapping[bytes, bytes]
@@ -73,8 +74,8 @@ def decode(
 
     Values of a class that ``trusts`` does not name are given as Raw.
 
-    >>> from holdfast.core.chunks import encode
-    >>> from holdfast.core.tree import decode
+    >>> from holdfast.core.chunk_encoder import encode
+    >>> from holdfast.core.chunk_decoder import decode
     >>> encoded = encode([1, (2, 3)])
     >>> decode(encoded.root, encoded.chunks)
     [1, (2, 3)]
@@ -150,7 +151,7 @@ def references(raw: bytes, links: bool = False) -> list[tuple[bytes, bool]]:
     return scan.found
 
 
-class _References(Scan):
+class _References(HookedUnpacker):
     __slots__ = ("found", "links")
 
     def __init__(self, links: bool) -> None:
@@ -221,7 +222,7 @@ def inner_index(raw: bytes) -> bytes:
     return data
 
 
-class _Content(Scan):
+class _Content(HookedUnpacker):
     __slots__ = ()
 
     def meet(self, code: int, data: bytes) -> bytes:

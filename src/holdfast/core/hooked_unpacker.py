@@ -6,13 +6,13 @@ from typing import Any
 
 import ormsgpack
 
-from holdfast.core.depth import Descent
+from holdfast.core.nesting import Descent
 from holdfast.errors import CheckpointIntegrityError
 
 _HOOK_FAILED = "ext_hook failed"
 
 
-class Scan:
+class HookedUnpacker:
     """Unpacks values; ``meet`` says what stands for an extension, and may unpack what is in it."""
 
     __slots__ = ("_descent", "_error")

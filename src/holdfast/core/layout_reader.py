@@ -1,19 +1,15 @@
-"""A chunk read without opening what it refers to: for layouts and for diffs."""
+"""How a stored state was cut, learned from its chunks: what encoding its child builds on."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
-from holdfast.core.chunks import Base
-from holdfast.core.codec import BYTES_KINDS
-from holdfast.core.format import (
+from holdfast.core.chunk_decoder import Chunks, inner_index
+from holdfast.core.chunk_encoder import Base
+from holdfast.core.chunk_format import (
     ELEMENT_SPLIT,
-    PAGED_BYTES,
     PAGED_DICT,
     PAGED_LIST,
-    PAGED_STR,
     RECORD_KEYS,
     RECORD_SPLIT,
     REF_LEAF,
@@ -23,45 +19,10 @@ from holdfast.core.format import (
     unpack_index,
 )
 from holdfast.core.kinds import Ready
-from holdfast.core.pages import MAX_PAGE, Page, fingerprint
-from holdfast.core.scan import Scan
-from holdfast.core.tree import Chunks, inner_index
-from holdfast.core.views import Layout
+from holdfast.core.page_cutter import MAX_PAGE, Page, fingerprint
+from holdfast.core.paged_sequences import Layout
+from holdfast.core.shallow_reader import Hole, page_entries, shallow
 from holdfast.errors import CheckpointIntegrityError
-
-HOLES = frozenset({REF_LEAF, REF_NODE, PAGED_LIST, PAGED_DICT, PAGED_STR, PAGED_BYTES})
-
-
-@dataclass(frozen=True, slots=True)
-class Hole:
-    """A part that is kept in other chunks: a reference, or the index of its pages."""
-
-    code: int
-    data: bytes
-
-
-def shallow(raw: bytes) -> Any:
-    """The value of a chunk, with Holes for what it refers to and Ready for what is not plain."""
-    return _Shallow().unpack(raw)
-
-
-class _Shallow(Scan):
-    __slots__ = ()
-
-    def meet(self, code: int, data: bytes) -> Hole | Ready:
-        if code in HOLES:
-            return Hole(code, data)
-        return Ready(code, data if code in BYTES_KINDS else self.unpack(data))
-
-
-def page_entries(index: bytes, chunks: Chunks) -> Iterator[tuple[bytes, int, bool, bool]]:
-    """The pages of an index in order, through all its levels."""
-    level, entries = unpack_index(index)
-    for entry in entries:
-        if level:
-            yield from page_entries(inner_index(chunks[entry[0]]), chunks)
-        else:
-            yield entry
 
 
 def base_of(root: bytes, chunks: Chunks, seed: int) -> Base:

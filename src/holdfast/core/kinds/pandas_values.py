@@ -6,7 +6,15 @@ import sys
 from decimal import Decimal
 from typing import Any
 
-from holdfast.core.kinds import Kind, Reader, Unkeepable, add, add_matcher, all_exactly, exactly
+from holdfast.core.kinds.table import (
+    Kind,
+    Reviver,
+    Unkeepable,
+    add,
+    add_matcher,
+    all_exactly,
+    exactly,
+)
 
 PANDAS = 52
 
@@ -114,7 +122,7 @@ def _reduce(value: Any) -> list[Any]:
     raise Unkeepable("cannot be checkpointed; convert it or register_type(...) it")
 
 
-def _revive(plain: list[Any], reader: Reader) -> Any:
+def _revive(plain: list[Any], reader: Reviver) -> Any:
     pd = sys.modules.get("pandas")
     if pd is None:
         return reader.missing(PANDAS, plain, "is not imported")

@@ -6,7 +6,15 @@ import re
 import sys
 from typing import Any
 
-from holdfast.core.kinds import Kind, Reader, Unkeepable, add, add_matcher, all_exactly, exactly
+from holdfast.core.kinds.table import (
+    Kind,
+    Reviver,
+    Unkeepable,
+    add,
+    add_matcher,
+    all_exactly,
+    exactly,
+)
 
 NUMPY_ARRAY, NUMPY_SCALAR = 50, 51
 
@@ -80,7 +88,7 @@ def _without_padding(array: Any) -> Any:
     return clean
 
 
-def _revive_array(plain: list[Any], reader: Reader) -> Any:
+def _revive_array(plain: list[Any], reader: Reviver) -> Any:
     np = sys.modules.get("numpy")
     if np is None:
         return reader.missing(NUMPY_ARRAY, plain, "is not imported")
@@ -104,7 +112,7 @@ def _reduce_scalar(scalar: Any) -> list[Any]:
     return ["numpy:generic", _without_padding(array).tobytes(), _dtype(scalar.dtype)]
 
 
-def _revive_scalar(plain: list[Any], reader: Reader) -> Any:
+def _revive_scalar(plain: list[Any], reader: Reviver) -> Any:
     np = sys.modules.get("numpy")
     if np is None:
         return reader.missing(NUMPY_SCALAR, plain, "is not imported")
