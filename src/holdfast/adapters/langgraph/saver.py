@@ -83,7 +83,7 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
 
     @classmethod
     def open(cls, url: str | None = None, **options: Any) -> Self:
-        """A saver on the store of a URL, by default that of HOLDFAST_URL or the embedded one."""
+        """A saver on the store of a URL, by default the one that ``holdfast`` finds here."""
         with explaining(url):
             client = SyncClient.open(url)
         return cls._owning(client, options)
