@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from holdfast.core.diff import Diff
 from holdfast.errors import InvalidArgumentError
 from holdfast.model import Checkpoint, CheckpointInfo
-from holdfast.stores.shared.unfinished import Unfinished
 from holdfast.system.private_files import make_directory
+from holdfast.system.unfinished import Unfinished
 from holdfast.verbs import save
 from holdfast.verbs.read import get_info, restore
 

@@ -12,7 +12,7 @@ from holdfast.core.tree import references
 from holdfast.errors import CheckpointNotFoundError, InvalidArgumentError
 from holdfast.model import CheckpointInfo, microseconds
 from holdfast.stores.base import NOTE_TIES, Collected, Query
-from holdfast.stores.shared.unfinished import left_behind
+from holdfast.system.unfinished import left_behind
 from holdfast.verbs import plan
 from holdfast.verbs.engine import Engine
 from holdfast.verbs.links import links_of
