@@ -70,12 +70,12 @@ from holdfast.stores.base import (
     Stats,
     Store,
 )
-from holdfast.stores.redis.connection import Link
+from holdfast.stores.redis.connection import RedisConnection
 from holdfast.stores.redis.errors import redis_errors
 from holdfast.stores.redis.eviction import allowed, check_policy, lost
 from holdfast.stores.redis.keys import FORMAT, READABLE, Keys
 from holdfast.stores.redis.urls import package, parse
-from holdfast.stores.redis.writes import Writes
+from holdfast.stores.redis.writes import RedisWrites
 
 DEFAULT_PREFIX = "holdfast"
 DEFAULT_TIMEOUT = 5.0
@@ -106,8 +106,8 @@ class RedisStore(Store):
         if keys.prefix != DEFAULT_PREFIX:
             name += f" (prefix {keys.prefix})"
         may_evict = allowed(allow_eviction, address.own.get("allow_eviction"))
-        self._link = Link(address, name, seconds)
-        self._steps = Writes(keys, spread=address.kind == "cluster")
+        self._link = RedisConnection(address, name, seconds)
+        self._steps = RedisWrites(keys, spread=address.kind == "cluster")
         try:
             self.concerns = self._check_server(keys, may_evict)
         except BaseException:
