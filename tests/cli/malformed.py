@@ -162,8 +162,8 @@ class Malformed:
 
     def note(self, scope: str, key: str, value: Any) -> None:
         written = notes.Written()
-        written.add(self.client._engine, scope, key, value)
-        self.client._run(written.write())
+        written.add(self.client.runtime.engine, scope, key, value)
+        self.client.runtime.run(written.write())
 
 
 def tasks_of_wrong_shape(to: Malformed) -> None:

@@ -70,8 +70,8 @@ def build_notes(client: SyncClient) -> None:
     for key, value in noted():
         for scope in (built.checkpoint_id, LOG):
             written = Written()
-            written.add(client._engine, scope, key, value)
-            client._run(written.write())
+            written.add(client.runtime.engine, scope, key, value)
+            client.runtime.run(written.write())
 
 
 def main(version: str) -> None:

@@ -51,7 +51,7 @@ class Saver:
         self._report([SAVED, head.checkpoint_id, head.step])
         try:
             if head.step % 3 == 0:
-                self._client._run(self._notes(head, "after").write())
+                self._client.runtime.run(self._notes(head, "after").write())
                 self._report([NOTED, head.checkpoint_id, "after"])
             if head.step % 5 == 4:
                 garbage = self._client.save("scratch", execution_state=state_at(self._agent, STEPS))
@@ -105,9 +105,9 @@ class Saver:
         assert head.checkpoint_id is not None
         value = noted_at(head.checkpoint_id, head.step)
         written = Written()
-        written.add(self._client._engine, head.checkpoint_id, when, value)
+        written.add(self._client.runtime.engine, head.checkpoint_id, when, value)
         key = f"{when} {head.checkpoint_id}"
-        written.add(self._client._engine, log_of(self._agent), key, value)
+        written.add(self._client.runtime.engine, log_of(self._agent), key, value)
         return written
 
 

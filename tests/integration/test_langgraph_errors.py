@@ -230,8 +230,8 @@ def test_an_error_that_an_earlier_holdfast_kept_is_told_as_text_too(error: Any, 
         written = Written()
         row = [-1, "__error__", Sealed("error", pack(error)), True]
         note = {"task_id": "t", "task_path": "", "writes": [row]}
-        written.add(saver.client._engine, head.checkpoint_id, "old", note)
-        saver.client._run(written.write())
+        written.add(saver.client.runtime.engine, head.checkpoint_id, "old", note)
+        saver.client.runtime.run(written.write())
 
         found = saver.get_tuple(ONE)
 

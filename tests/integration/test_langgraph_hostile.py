@@ -93,8 +93,8 @@ def as_write(channel: str) -> Callable[[SyncClient, Sealed], None]:
         written = Written()
         row = [0, channel, sealed, True]
         note = {"task_id": "t", "task_path": "~__pregel_pull, a", "writes": [row]}
-        written.add(client._engine, scope, "w", note)
-        client._run(written.write())
+        written.add(client.runtime.engine, scope, "w", note)
+        client.runtime.run(written.write())
 
     return place
 

@@ -100,7 +100,7 @@ def test_what_removes_records_waits_for_saves_that_have_begun(
 
     with psycopg.connect(postgres.dsn, autocommit=True) as saver, ThreadPoolExecutor(1) as pool:
         saver.execute("BEGIN")
-        store._pool._drive(saver, store._methods.commit(child))
+        store._pool._drive(saver, store._plans.commit(child))
         removing = pool.submit(removals[remove])
         while postgres.execute(waiting) == [(0,)]:
             assert not removing.done()

@@ -168,7 +168,7 @@ def test_every_listing_finds_an_index(postgres: PostgresServer, schema: str) -> 
             Query(handoff_target="a", limit=1),
             Query(since=datetime.now(UTC), until=datetime.now(UTC), limit=1),
         ):
-            plan = store._do(explained, store._methods, query)
+            plan = store._carry_out(explained, store._plans, query)
             assert "Seq Scan" not in plan, plan
 
 

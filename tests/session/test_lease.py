@@ -26,9 +26,9 @@ from holdfast.errors import (
     StoreConnectionError,
     UnknownEffectError,
 )
+from holdfast.runtime import steps
+from holdfast.runtime.steps import Plan
 from holdfast.session import lease as leases
-from holdfast.verbs import plan
-from holdfast.verbs.plan import Plan
 from tests.clients import PERSISTENT, url_of
 from tests.integration.fork_server import PATH, ROOT, ForkServer
 from tests.session.conftest import Open
@@ -309,7 +309,7 @@ def test_an_async_run_ends_although_its_servers_client_takes_a_cancellation_for_
                 raise StoreConnectionError("no answer in time") from None
 
         def keep_lease() -> Plan[None]:
-            yield from plan.call(late)
+            yield from steps.call(late)
 
         async with Client.memory() as client, asyncio.timeout(60):
             async with client.session(AGENT, session_id=SESSION, lease_seconds=0.04) as run:

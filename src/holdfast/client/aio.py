@@ -4,33 +4,28 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from datetime import datetime
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
-from holdfast.client.face import DEFAULT_GRACE, Face
-from holdfast.client.loops import Loops
+from holdfast.client.base import DEFAULT_GRACE, ClientBase
 from holdfast.core.codec import OnUnknown
 from holdfast.core.contracts import Contract
 from holdfast.core.diff import Diff
 from holdfast.model import Checkpoint, CheckpointInfo, Framework
-from holdfast.stores.base import Collected, SessionInfo, Stats, Store
-from holdfast.system import forks
+from holdfast.runtime import AsyncRuntime, steps
+from holdfast.stores.base import Collected, SessionInfo, Stats
 from holdfast.verbs import bundle, handoff, interrupts, read, save, upkeep, verify
 from holdfast.verbs import events as happenings
-from holdfast.verbs import plan as plans
 from holdfast.verbs.bundle import Exported, Imported
-from holdfast.verbs.engine import Engine
 from holdfast.verbs.events import Event
 from holdfast.verbs.handoff import DEFAULT_LEASE, Offer
 from holdfast.verbs.interrupts import OpenInterrupt
 from holdfast.verbs.lineage import Tree
-from holdfast.verbs.plan import Call, Do, Plan, Rest, Step
 from holdfast.verbs.prune import Keep, Pruned
 from holdfast.verbs.verify import Progress, Verified
 
 if TYPE_CHECKING:
-    from concurrent.futures import Executor, ThreadPoolExecutor
+    from concurrent.futures import Executor
 
     from holdfast.session.approval import Question
     from holdfast.session.async_run import AsyncRun
@@ -39,10 +34,8 @@ if TYPE_CHECKING:
     from holdfast.session.unknown import UnknownCall
     from holdfast.workspace import Workspace
 
-T = TypeVar("T")
 
-
-class Client(Face):
+class Client(ClientBase[AsyncRuntime]):
     """Checkpoints, for async programs. Safe to share between the tasks of any event loops.
 
     >>> import asyncio
@@ -55,78 +48,7 @@ class Client(Face):
     {'step': 1}
     """
 
-    def __init__(
-        self, store: Store, engine: Engine | None = None, *, url: str | None = None
-    ) -> None:
-        super().__init__(store, engine, url=url)
-        self._threads: ThreadPoolExecutor | None = None
-        self._loops = Loops(store) if store.groups_commits else None
-        forks.watch(self)
-
-    def _before_fork(self) -> None:
-        pass
-
-    def _after_fork(self, in_child: bool) -> None:
-        if in_child:  # threads are not copied
-            self._threads = None
-
-    async def _run(self, plan: Plan[T]) -> T:
-        self._check_open()
-        try:
-            ask = next(plan)
-            while True:
-                try:
-                    answer = await self._answer(ask)
-                except Exception as error:
-                    ask = plan.throw(error)
-                else:
-                    ask = plan.send(answer)
-        except StopIteration as end:
-            return end.value  # type: ignore[no-any-return]
-        finally:
-            plan.close()
-
-    async def _answer(self, ask: Step) -> Any:
-        self._check_open()
-        if isinstance(ask, Do):
-            return await self._in_thread(ask.function)
-        if isinstance(ask, Rest):
-            return await self._rest(ask.seconds)
-        if isinstance(ask, Call):
-            return await self._call(ask)
-        if ask.method == "tick":
-            return self._store.tick()
-        if self._store.speaks_async:
-            return await self._store.answer(ask.method, ask.args)
-        if ask.method == "commit" and self._loops is not None:
-            return await self._loops.committer().commit(ask.args[0])
-        method = getattr(self._store, ask.method)
-        if not self._store.blocks:
-            return method(*ask.args)
-        return await self._in_thread(method, *ask.args)
-
-    async def _call(self, ask: Call) -> Any:
-        """An async function is awaited; another one runs in a thread, so that it blocks nobody."""
-        from inspect import isawaitable, iscoroutinefunction
-
-        if iscoroutinefunction(ask.function):
-            return await ask.function(*ask.args, **ask.kwargs)
-        answer = await self._in_thread(partial(ask.function, *ask.args, **ask.kwargs))
-        return await answer if isawaitable(answer) else answer
-
-    async def _rest(self, seconds: float) -> None:
-        import asyncio
-
-        await asyncio.sleep(seconds)
-
-    async def _in_thread(self, function: Any, *args: Any) -> Any:
-        import asyncio
-
-        if self._threads is None:
-            from concurrent.futures import ThreadPoolExecutor
-
-            self._threads = ThreadPoolExecutor(4, thread_name_prefix="holdfast")
-        return await asyncio.get_running_loop().run_in_executor(self._threads, function, *args)
+    _runtime_type = AsyncRuntime
 
     async def save(
         self,
@@ -146,7 +68,7 @@ class Client(Face):
         **metadata: Any,
     ) -> str:
         """See SyncClient.save. The state is taken as it is when ``save`` is called."""
-        return await self._run(
+        return await self.runtime.run(
             self._save(
                 agent_id,
                 framework,
@@ -166,13 +88,13 @@ class Client(Face):
 
     async def put(self, checkpoint: Checkpoint) -> str:
         """Keep a checkpoint that was built with CheckpointBuilder, as it is."""
-        return await self._run(save.put(self._engine, checkpoint))
+        return await self.runtime.run(save.put(self._engine, checkpoint))
 
     async def restore(
         self, checkpoint_id: str, verify: bool = True, on_unknown: OnUnknown = "raise"
     ) -> Checkpoint:
         """The checkpoint of that id, its integrity proven unless ``verify`` is off."""
-        return await self._run(read.restore(self._engine, checkpoint_id, verify, on_unknown))
+        return await self.runtime.run(read.restore(self._engine, checkpoint_id, verify, on_unknown))
 
     async def restore_workspace(self, checkpoint_id: str, to: str | Path) -> Workspace:
         """Put the files of a checkpoint into a directory: a new one, or one that is put back.
@@ -181,12 +103,12 @@ class Client(Face):
         """
         from holdfast.workspace import checkout
 
-        self._check_open()
-        return await self._in_thread(lambda: checkout(checkpoint_id, to, self))  # type: ignore[no-any-return]
+        self.runtime.check_open()
+        return await self.runtime.in_thread(lambda: checkout(checkpoint_id, to, self))
 
     async def latest(self, agent_id: str, session_id: str) -> Checkpoint | None:
         """The newest checkpoint of a session, or None if it has none."""
-        return await self._run(read.latest(self._engine, agent_id, session_id))
+        return await self.runtime.run(read.latest(self._engine, agent_id, session_id))
 
     @overload
     async def timeline(
@@ -218,7 +140,7 @@ class Client(Face):
         with_state: bool = False,
     ) -> list[CheckpointInfo] | list[Checkpoint]:
         """The checkpoints of a session, newest first; ``before`` an id for the next page."""
-        return await self._run(
+        return await self.runtime.run(
             read.timeline(self._engine, agent_id, session_id, limit, before, with_state)
         )
 
@@ -236,7 +158,7 @@ class Client(Face):
         before: str | None = None,
     ) -> list[CheckpointInfo]:
         """Checkpoints by what is known of them, newest first, of the whole store by default."""
-        return await self._run(
+        return await self.runtime.run(
             read.find(
                 agent_id=agent_id,
                 session_id=session_id,
@@ -252,19 +174,19 @@ class Client(Face):
 
     async def sessions(self, agent_id: str | None = None) -> list[SessionInfo]:
         """Every session with its head, the one touched last first."""
-        return await self._run(read.sessions(agent_id))
+        return await self.runtime.run(read.sessions(agent_id))
 
     async def ancestors(self, checkpoint_id: str) -> list[CheckpointInfo]:
         """The parent of a checkpoint, its parent, and so on, back to the root."""
-        return await self._run(read.ancestors(checkpoint_id))
+        return await self.runtime.run(read.ancestors(checkpoint_id))
 
     async def tree(self, agent_id: str, session_id: str) -> Tree:
         """The checkpoints of a session, and of the sessions forked from it, as a tree."""
-        return await self._run(read.tree(agent_id, session_id))
+        return await self.runtime.run(read.tree(agent_id, session_id))
 
     async def diff(self, a: str, b: str) -> Diff:
         """What changed from one checkpoint to another."""
-        return await self._run(read.diff(self._engine, a, b))
+        return await self.runtime.run(read.diff(self._engine, a, b))
 
     async def fork(
         self,
@@ -274,7 +196,7 @@ class Client(Face):
         context: dict[str, Any] | None = None,
     ) -> str:
         """Begin a new session at a checkpoint, with its state or another; returns the new id."""
-        return await self._run(
+        return await self.runtime.run(
             save.fork(self._engine, checkpoint_id, session_id, execution_state, context)
         )
 
@@ -293,7 +215,7 @@ class Client(Face):
         (ContractError names where it does not), or a name that is only recorded. An offer with a
         ``ttl_seconds`` is gone when that is over.
         """
-        return await self._run(
+        return await self.runtime.run(
             handoff.handoff(
                 self._engine, checkpoint_id, target_agent_id, contract, ttl_seconds, events
             )
@@ -301,11 +223,11 @@ class Client(Face):
 
     async def inbox(self, agent_id: str, *, every: bool = False) -> list[Offer]:
         """The open offers to an agent, the oldest first; with ``every`` all there are."""
-        return await self._run(handoff.inbox(self._engine, agent_id, every))
+        return await self.runtime.run(handoff.inbox(self._engine, agent_id, every))
 
     async def offer(self, checkpoint_id: str) -> Offer:
         """An offer, and what became of it so far."""
-        return await self._run(handoff.offer(self._engine, checkpoint_id))
+        return await self.runtime.run(handoff.offer(self._engine, checkpoint_id))
 
     async def accept(
         self,
@@ -322,7 +244,7 @@ class Client(Face):
         the claim. If it is neither renewed nor settled, the offer returns to the inbox when the
         lease ends, and who accepts it next goes on from what was saved last.
         """
-        return await self._run(
+        return await self.runtime.run(
             handoff.accept(self._engine, checkpoint_id, contract, session_id, worker, lease_seconds)
         )
 
@@ -336,21 +258,25 @@ class Client(Face):
         timeout: float | None = None,
     ) -> Checkpoint | None:
         """Accept the oldest open offer to an agent, waiting for one; None after ``timeout``."""
-        return await self._run(
+        return await self.runtime.run(
             handoff.take(self._engine, agent_id, contract, worker, lease_seconds, timeout)
         )
 
     async def renew(self, checkpoint_id: str, lease_seconds: float | None = None) -> Offer:
         """Hold on to an offer for another lease; a HandoffError if it was lost to another."""
-        return await self._run(handoff.renew(self._engine, checkpoint_id, lease_seconds))
+        return await self.runtime.run(handoff.renew(self._engine, checkpoint_id, lease_seconds))
 
     async def complete(self, checkpoint_id: str, reason: str | None = None) -> Offer:
         """Say that the work on an offer is done; only who holds it can, and only once."""
-        return await self._run(handoff.settle(self._engine, checkpoint_id, "completed", reason))
+        return await self.runtime.run(
+            handoff.settle(self._engine, checkpoint_id, "completed", reason)
+        )
 
     async def reject(self, checkpoint_id: str, reason: str | None = None) -> Offer:
         """Turn an offer down for good, and say why."""
-        return await self._run(handoff.settle(self._engine, checkpoint_id, "rejected", reason))
+        return await self.runtime.run(
+            handoff.settle(self._engine, checkpoint_id, "rejected", reason)
+        )
 
     async def publish(
         self,
@@ -361,7 +287,9 @@ class Client(Face):
         **data: Any,
     ) -> None:
         """Announce something on a channel; it is durable when this returns."""
-        await self._run(happenings.publish(self._engine, channel, checkpoint_id, data, ttl_seconds))
+        await self.runtime.run(
+            happenings.publish(self._engine, channel, checkpoint_id, data, ttl_seconds)
+        )
 
     def subscribe(
         self, channel: str, after: str | Event | None = None, *, timeout: float | None = None
@@ -375,8 +303,8 @@ class Client(Face):
         return self._follow(channel, happenings.place(after), timeout)
 
     async def _follow(self, channel: str, at: int, timeout: float | None) -> AsyncIterator[Event]:
-        while await self._run(happenings.wait(self._engine, channel, at, timeout)):
-            for event in await self._run(happenings.read(self._engine, channel, at)):
+        while await self.runtime.run(happenings.wait(self._engine, channel, at, timeout)):
+            for event in await self.runtime.run(happenings.read(self._engine, channel, at)):
                 at = int(event.cursor)
                 yield event
 
@@ -427,19 +355,21 @@ class Client(Face):
             tools=tools,
             metadata=metadata,
         )
-        return AsyncRun(self, options, files_of(self, workspace))
+        return AsyncRun(self.runtime, options, files_of(self.runtime, workspace))
 
     async def pending(self, agent_id: str | None = None) -> list[Question]:
         """Calls that wait for approval, of all sessions, the oldest first."""
         from holdfast.session import approval
 
-        return await self._run(approval.pending(self._engine, agent_id))
+        return await self.runtime.run(approval.pending(self._engine, agent_id))
 
     async def interrupts(
         self, agent_id: str | None = None, session_id: str | None = None
     ) -> list[OpenInterrupt]:
         """What LangGraph threads have asked (``interrupt``) and wait for an answer to."""
-        return await self._run(interrupts.open_interrupts(self._engine, agent_id, session_id))
+        return await self.runtime.run(
+            interrupts.open_interrupts(self._engine, agent_id, session_id)
+        )
 
     async def approve(
         self,
@@ -453,14 +383,14 @@ class Client(Face):
         from holdfast.session import approval
 
         decision = approval.Decision(True, reason, args, kwargs)
-        return await self._run(approval.decide(self._engine, effect_id, decision))
+        return await self.runtime.run(approval.decide(self._engine, effect_id, decision))
 
     async def deny(self, effect_id: str, reason: str | None = None) -> Question:
         """Refuse a call that waits; the program gets ApprovalDenied."""
         from holdfast.session import approval
 
         decision = approval.Decision(False, reason)
-        return await self._run(approval.decide(self._engine, effect_id, decision))
+        return await self.runtime.run(approval.decide(self._engine, effect_id, decision))
 
     async def unknown_effects(
         self, agent_id: str | None = None, session_id: str | None = None
@@ -472,7 +402,7 @@ class Client(Face):
         """
         from holdfast.session import unknown
 
-        return await self._run(unknown.unknown_calls(self._engine, agent_id, session_id))
+        return await self.runtime.run(unknown.unknown_calls(self._engine, agent_id, session_id))
 
     async def resolve(
         self,
@@ -491,12 +421,12 @@ class Client(Face):
         from holdfast.session import unknown
 
         verdict = unknown.verdict(done, failed, retry)
-        call = await self._run(unknown.find(self._engine, effect_id))
+        call = await self.runtime.run(unknown.find(self._engine, effect_id))
         core = unknown.core_of(self._engine, call, takeover)
         try:
-            await self._run(unknown.decide(core, call, verdict))
+            await self.runtime.run(unknown.decide(core, call, verdict))
         finally:
-            await self._run(core.release())
+            await self.runtime.run(core.release())
         return call
 
     async def explore(
@@ -515,7 +445,7 @@ class Client(Face):
         from holdfast.session.explore import Terms, aexplore
 
         terms = Terms(score, executor, timeout, workspace, stop_when, progress)
-        return await aexplore(self, checkpoint, strategies, terms)
+        return await aexplore(self.runtime, checkpoint, strategies, terms)
 
     async def bisect(self, *where: Any) -> CheckpointInfo | None:
         """``bisect(session_id, predicate)``, or with the agent first: the first bad checkpoint.
@@ -525,7 +455,7 @@ class Client(Face):
         """
         from holdfast.session import replay
 
-        return await self._run(replay.bisect(self._engine, where))
+        return await self.runtime.run(replay.bisect(self._engine, where))
 
     async def replay(self, *session: str) -> AsyncIterator[ReplayStep]:
         """``replay(session_id)``, or with the agent first: what was recorded, step by step.
@@ -535,34 +465,36 @@ class Client(Face):
         from holdfast.session import replay
 
         before = None
-        for info in await self._run(replay.chain(session)):
-            yield await self._run(replay.step(self._engine, self._store, before, info))
+        for info in await self.runtime.run(replay.chain(session)):
+            yield await self.runtime.run(
+                replay.step(self._engine, self.runtime.store, before, info)
+            )
             before = info
         if before is not None:
-            for last in await self._run(replay.last_step(self._engine, before)):
+            for last in await self.runtime.run(replay.last_step(self._engine, before)):
                 yield last
 
     async def expire(self, checkpoint_id: str) -> bool:
         """Remove a checkpoint now; False if there is none."""
-        return await self._run(upkeep.expire(self._engine, checkpoint_id))
+        return await self.runtime.run(upkeep.expire(self._engine, checkpoint_id))
 
     async def prune(
         self, policy: Keep | None = None, *, dry_run: bool = False, **rules: Any
     ) -> Pruned:
         """Remove what a policy does not keep: ``prune(Keep(last=10))`` or ``prune(last=10)``."""
-        return await self._run(self._prune(policy, dry_run, rules))
+        return await self.runtime.run(self._prune(policy, dry_run, rules))
 
     async def gc(self, grace_seconds: float = DEFAULT_GRACE, dry_run: bool = False) -> Collected:
         """Remove what has expired, and chunks that no checkpoint needs."""
-        return await self._run(upkeep.gc(self._engine, grace_seconds, dry_run))
+        return await self.runtime.run(upkeep.gc(self._engine, grace_seconds, dry_run))
 
     async def verify(self, progress: Progress | None = None) -> Verified:
         """Read every checkpoint and name each that is damaged."""
-        return await self._run(verify.verify(self._engine, progress))
+        return await self.runtime.run(verify.verify(self._engine, progress))
 
     async def stats(self) -> Stats:
         """How much the store holds."""
-        return await self._run(plans.stats())
+        return await self.runtime.run(steps.stats())
 
     async def export(
         self,
@@ -574,36 +506,20 @@ class Client(Face):
         progress: Progress | None = None,
     ) -> Exported:
         """Write checkpoints to a bundle file that any store can import."""
-        return await self._run(
+        return await self.runtime.run(
             bundle.export(self._engine, file, agent_id, session_id, ids, progress)
         )
 
     async def import_(self, file: str | Path, *, progress: Progress | None = None) -> Imported:
         """Bring the checkpoints of a bundle file into this store."""
-        return await self._run(bundle.import_(self._engine, file, progress))
+        return await self.runtime.run(bundle.import_(self._engine, file, progress))
 
     async def close(self) -> None:
         """Release the store; closing twice does nothing."""
-        import asyncio
-
-        if not self._closed:
-            for run in self._take_runs():
-                await run._let_go()
-            self._closed = True
-            await asyncio.to_thread(self._release)
-            if self._store.speaks_async:
-                await self._store.aclose()
-
-    def _release(self) -> None:
-        if self._loops is not None:
-            self._loops.close()
-        if self._threads is not None:
-            self._threads.shutdown()
-        if not self._store.speaks_async:
-            self._store.close()
+        await self.runtime.close()
 
     async def __aenter__(self) -> Self:
-        self._check_open()
+        self.runtime.check_open()
         return self
 
     async def __aexit__(self, *exc: object) -> None:

@@ -20,11 +20,12 @@ from holdfast.errors import (
     UnknownEffectError,
 )
 from holdfast.model import checked_name
+from holdfast.runtime import steps
+from holdfast.runtime.engine import Engine
+from holdfast.runtime.steps import Plan
 from holdfast.session.effects import KINDS, WHOLE, Effect, copied, written
 from holdfast.stores.base import Fence, NoteExists
-from holdfast.verbs import events, notes, plan, stored_values
-from holdfast.verbs.engine import Engine
-from holdfast.verbs.plan import Plan
+from holdfast.verbs import events, notes, stored_values
 
 logger = logging.getLogger("holdfast")
 
@@ -113,9 +114,9 @@ def ask(
         if approval.decider == "wait":
             decision = yield from _wait(engine, approval, session, effect, meanwhile, unless)
         elif approval.decider == "prompt":
-            decision = yield from plan.do(lambda: _prompt(effect))
+            decision = yield from steps.do(lambda: _prompt(effect))
         else:
-            decision = _as_decision((yield from plan.call(wrap(approval.decider), effect)))
+            decision = _as_decision((yield from steps.call(wrap(approval.decider), effect)))
         if not (yield from _note_decision(engine, effect.id, decision, unless)):
             decision = (yield from _decided(engine, effect.id)) or decision
     if not decision.allowed:
@@ -232,7 +233,7 @@ def pending(engine: Engine, agent_id: str | None) -> Plan[list[Question]]:
         and (q.expires_at is None or now < q.expires_at)
     ]
     scopes = {f"/approval/{q.effect_id}" for q in waiting}
-    answered = (yield from plan.notes(scopes)) if scopes else []
+    answered = (yield from steps.notes(scopes)) if scopes else []
     done = {note.scope for note in answered}
     return [q for q in waiting if f"/approval/{q.effect_id}" not in done]
 

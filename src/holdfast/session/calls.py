@@ -13,6 +13,8 @@ from holdfast.errors import (
     SerializationError,
 )
 from holdfast.ids import new_id
+from holdfast.runtime import steps
+from holdfast.runtime.steps import Plan
 from holdfast.session import approval as approvals
 from holdfast.session import lease as leases
 from holdfast.session.core import Core
@@ -32,8 +34,7 @@ from holdfast.session.functions import path_of
 from holdfast.session.journal import ENDED, RETRY, STARTED, key_of
 from holdfast.stores.base import Fenced
 from holdfast.system.crash_points import reach
-from holdfast.verbs import notes, plan
-from holdfast.verbs.plan import Plan
+from holdfast.verbs import notes
 
 
 @dataclass(frozen=True)
@@ -185,7 +186,7 @@ def _make(core: Core, tool: Tool, effect: Effect, fresh: bool) -> Plan[Any]:
         is_recorded = False
         kwargs = with_key(tool.function, tool.kwargs, effect)
         try:
-            output = yield from plan.call(core.wrap(tool.function), *tool.args, **kwargs)
+            output = yield from steps.call(core.wrap(tool.function), *tool.args, **kwargs)
         except Exception as error:
             reach("run:after_tool")
             yield from _failed(core, effect, error)

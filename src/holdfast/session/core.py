@@ -24,6 +24,9 @@ from holdfast.model import (
     make_payload,
     new_info,
 )
+from holdfast.runtime import steps
+from holdfast.runtime.engine import Engine
+from holdfast.runtime.steps import Plan
 from holdfast.session import approval as approvals
 from holdfast.session import heads
 from holdfast.session import journal as journals
@@ -40,9 +43,7 @@ from holdfast.session.tasks import TaskRecord
 from holdfast.state.migrations import advanced
 from holdfast.stores.base import Fenced, NotTheHead, Query
 from holdfast.system.crash_points import reach
-from holdfast.verbs import notes, plan
-from holdfast.verbs.engine import Engine
-from holdfast.verbs.plan import Plan
+from holdfast.verbs import notes
 from holdfast.verbs.read import restore
 
 if TYPE_CHECKING:
@@ -232,7 +233,7 @@ class Core:
             yield from self._inherit_own(self._below)
         if head.parent_id is None or "adopted" in head.metadata:
             return
-        for parent in (yield from plan.query(Query(ids=[head.parent_id]))):
+        for parent in (yield from steps.query(Query(ids=[head.parent_id]))):
             if (parent.agent_id, parent.session_id) == self.session:
                 return
             self.is_fork_root = True
@@ -478,7 +479,7 @@ class Core:
         return (yield from self._write(info, log, workspace, beside))
 
     def _is_there(self, info: CheckpointInfo) -> Plan[bool]:
-        return bool((yield from plan.query(Query(ids=[info.checkpoint_id]))))
+        return bool((yield from steps.query(Query(ids=[info.checkpoint_id]))))
 
     def _check_made(self, block: Block) -> None:
         """A resumed program must not go on to a checkpoint past calls it has not made again."""

@@ -20,13 +20,15 @@ from typing import TYPE_CHECKING, Any, Literal
 from holdfast.core.diff import Diff
 from holdfast.errors import InvalidArgumentError
 from holdfast.model import Checkpoint, CheckpointInfo
+from holdfast.runtime import AsyncRuntime, SyncRuntime
+from holdfast.session.core import Options
+from holdfast.session.run_base import files_of, options_of
 from holdfast.system.private_files import make_directory
 from holdfast.system.unfinished import Unfinished
 from holdfast.verbs import save
-from holdfast.verbs.read import get_info, restore
+from holdfast.verbs.read import diff, get_info, restore
 
 if TYPE_CHECKING:
-    from holdfast.client import Client, SyncClient
     from holdfast.session.async_run import AsyncRun
     from holdfast.session.run import Run
     from holdfast.workspace import TreeDiff, Workspace
@@ -186,19 +188,19 @@ class Terms:
 
 
 def explore(
-    client: SyncClient, checkpoint: Base, strategies: Mapping[str, Strategy], terms: Terms
+    runtime: SyncRuntime, checkpoint: Base, strategies: Mapping[str, Strategy], terms: Terms
 ) -> Exploration:
     """Try strategies, each in a session forked at a checkpoint."""
     _check(strategies)
-    place = client if terms.executor is None else _where(client, terms.executor)
-    base, jobs = _prepare(client, checkpoint, strategies, terms)
+    place = runtime if terms.executor is None else _where(runtime, terms.executor)
+    base, jobs = _prepare(runtime, checkpoint, strategies, terms)
     if terms.executor is None:
         ended = _one_by_one(place, jobs, terms)
     else:
         ended = _spread(terms.executor, place, jobs, terms)
     found: dict[str, Outcome] = {}
     for job, outcome in ended:
-        found[job.name] = _compared(client, base, outcome, job)
+        found[job.name] = _compared(runtime, base, outcome, job)
         terms.tell(found[job.name])
     return Exploration(base, [found[job.name] for job in jobs])
 
@@ -247,18 +249,18 @@ def _spread(pool: Executor, place: Any, jobs: list[Job], terms: Terms) -> Ended:
 
 
 def _prepare(
-    client: SyncClient, checkpoint: Base, strategies: Mapping[str, Strategy], terms: Terms
+    runtime: SyncRuntime, checkpoint: Base, strategies: Mapping[str, Strategy], terms: Terms
 ) -> tuple[str, list[Job]]:
     checkpoint_id = checkpoint if isinstance(checkpoint, str) else checkpoint.checkpoint_id
-    info = client._run(get_info(checkpoint_id))
-    files = client._run(restore(client._engine, info.checkpoint_id, True, "raw")).workspace
+    info = runtime.run(get_info(checkpoint_id))
+    files = runtime.run(restore(runtime.engine, info.checkpoint_id, True, "raw")).workspace
     workspace = None
     if terms.workspace is not None and files is not None:
-        workspace = _as_workspace(client, terms.workspace)
+        workspace = _as_workspace(runtime, terms.workspace)
     jobs = []
     for name, strategy in strategies.items():
         session_id = _session(info.session_id, name)
-        client._run(save.fork(client._engine, info.checkpoint_id, session_id, None, None))
+        runtime.run(save.fork(runtime.engine, info.checkpoint_id, session_id, None, None))
         path = None
         if workspace is not None:
             path = f"{workspace.path}.{name}"
@@ -285,23 +287,21 @@ def _session(base: str, name: str) -> str:
     return f"{base}.{name}-{new_id()[-8:]}"
 
 
-def _as_workspace(client: Any, workspace: Any) -> Any:
-    from holdfast.session.run_base import files_of
-
-    files = files_of(client, workspace)
+def _as_workspace(runtime: Any, workspace: Any) -> Any:
+    files = files_of(runtime, workspace)
     assert files is not None
     return files.workspace
 
 
-def _where(client: Any, pool: Executor) -> Any:
-    """How a worker reaches the store: by this client in the same process, else by its URL."""
+def _where(runtime: Any, pool: Executor) -> Any:
+    """How a worker reaches the store: by this runtime in the same process, else by its URL."""
     if isinstance(pool, ThreadPoolExecutor):
-        return client
-    url = client.url
+        return runtime
+    url = runtime.url
     if url is None:
         raise InvalidArgumentError(
-            f"{client!r} cannot be reached from another process: use a file or a server, or an "
-            "executor of threads"
+            f"{runtime.store.name} cannot be reached from another process: use a file or a "
+            "server, or an executor of threads"
         )
     return url
 
@@ -325,17 +325,17 @@ def _too_long(outcome: Outcome, timeout: float | None) -> Outcome:
     return replace(outcome, status="timed out", error=f"not done in {timeout:g} s")
 
 
-def _compared(client: Any, base: str, outcome: Outcome, job: Job) -> Outcome:
+def _compared(runtime: Any, base: str, outcome: Outcome, job: Job) -> Outcome:
     """An outcome with what it changed, told by the store."""
     if outcome.checkpoint_id is None:
         return outcome
-    changes = client.diff(base, outcome.checkpoint_id).part("$")
-    kept = client._run(restore(client._engine, outcome.checkpoint_id, True, "raw")).workspace
+    changes = runtime.run(diff(runtime.engine, base, outcome.checkpoint_id)).part("$")
+    kept = runtime.run(restore(runtime.engine, outcome.checkpoint_id, True, "raw")).workspace
     files = None
     if job.files is not None and kept is not None:
         from holdfast.workspace.workspace import compared
 
-        files = compared(client.store, job.files, kept)
+        files = compared(runtime.store, job.files, kept)
     return replace(outcome, changes=changes, files=files)
 
 
@@ -343,21 +343,19 @@ def _attempt(place: Any, job: Job) -> Outcome:
     """Try one strategy; whatever goes wrong in it is its outcome."""
     if not isinstance(place, str):
         return _attempt_with(place, job)
-    from holdfast.client import SyncClient
-
-    with SyncClient.open(place) as client:
-        return _attempt_with(client, job)
+    with contextlib.closing(SyncRuntime.open(place)) as runtime:
+        return _attempt_with(runtime, job)
 
 
-def _attempt_with(client: SyncClient, job: Job) -> Outcome:
+def _attempt_with(runtime: SyncRuntime, job: Job) -> Outcome:
+    from holdfast.session.run import Run
+
     start = time.monotonic()
     run: Run | None = None
     try:
         with (
-            contextlib.closing(_Copy(client, job)) as copy,
-            client.session(
-                job.agent_id, session_id=job.session_id, workspace=copy.open(), strategy=job.name
-            ) as run,
+            contextlib.closing(_Copy(runtime, job)) as copy,
+            Run(runtime, _options(job), files_of(runtime, copy.open())) as run,
         ):
             result = job.strategy(run)
             score = _scored(job.score, run, result)
@@ -369,14 +367,18 @@ def _attempt_with(client: SyncClient, job: Job) -> Outcome:
     return _measured(outcome, run, start)
 
 
+def _options(job: Job) -> Options:
+    return options_of(job.agent_id, job.session_id, metadata={"strategy": job.name})
+
+
 class _Copy:
     """The files that a strategy works on: its directory, or one that goes when it has ended.
 
     What it did to them is in its checkpoints.
     """
 
-    def __init__(self, client: Any, job: Job) -> None:
-        self._client = client
+    def __init__(self, runtime: Any, job: Job) -> None:
+        self._runtime = runtime
         self._job = job
         self._above: str | None = None
         self._unfinished: Unfinished | None = None
@@ -390,12 +392,12 @@ class _Copy:
         from holdfast.workspace import Snapshot, checkout
 
         self._unfinished = Unfinished(
-            self._client.store.files, os.fsencode(tempfile.gettempdir()), b"holdfast-explore-"
+            self._runtime.engine.files, os.fsencode(tempfile.gettempdir()), b"holdfast-explore-"
         )
         self._above = os.path.join(tempfile.gettempdir(), os.fsdecode(self._unfinished.name))
         make_directory(self._above)
         path = os.path.join(self._above, "files")
-        self._copy = checkout(Snapshot.from_value(job.files), path, self._client)
+        self._copy = checkout(Snapshot.from_value(job.files), path, self._runtime)
         return self._copy
 
     def close(self) -> None:
@@ -442,19 +444,17 @@ def _wants_result(score: Callable[..., Any]) -> bool:
 
 
 async def aexplore(
-    client: Client, checkpoint: Base, strategies: Mapping[str, Strategy], terms: Terms
+    runtime: AsyncRuntime, checkpoint: Base, strategies: Mapping[str, Strategy], terms: Terms
 ) -> Exploration:
     """The same for async programs: async strategies run together on the loop."""
-    from holdfast.client import SyncClient
-
-    twin = SyncClient(client.store, client._engine, url=client.url)
+    twin = runtime.sync()
     _check(strategies)
     is_async = any(inspect.iscoroutinefunction(strategy) for strategy in strategies.values())
     if terms.executor is not None or not is_async:
         return await asyncio.to_thread(explore, twin, checkpoint, strategies, terms)
     base, jobs = await asyncio.to_thread(_prepare, twin, checkpoint, strategies, terms)
     found: dict[str, Outcome] = {}
-    tasks = {asyncio.create_task(_attempt_async(client, job, terms.timeout)): job for job in jobs}
+    tasks = {asyncio.create_task(_attempt_async(runtime, job, terms.timeout)): job for job in jobs}
     try:
         async for job, outcome in _as_they_end(tasks, terms):
             found[job.name] = await asyncio.to_thread(_compared, twin, base, outcome, job)
@@ -485,21 +485,20 @@ async def _as_they_end(
             return
 
 
-async def _attempt_async(client: Client, job: Job, timeout: float | None) -> Outcome:
+async def _attempt_async(runtime: AsyncRuntime, job: Job, timeout: float | None) -> Outcome:
+    from holdfast.session.async_run import AsyncRun
+
     start = time.monotonic()
     run: AsyncRun | None = None
     limit = asyncio.timeout(timeout)
     outcome = Outcome(job.name, job.session_id, "done")
-    copy = _Copy(client, job)
+    copy = _Copy(runtime, job)
     opening = asyncio.create_task(asyncio.to_thread(copy.open))
     try:
         async with (
             limit,
-            client.session(
-                job.agent_id,
-                session_id=job.session_id,
-                workspace=await asyncio.shield(opening),
-                strategy=job.name,
+            AsyncRun(
+                runtime, _options(job), files_of(runtime, await asyncio.shield(opening))
             ) as run,
         ):
             result = await _awaited(job.strategy(run))

@@ -7,9 +7,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from holdfast.runtime import steps
+from holdfast.runtime.steps import Plan
 from holdfast.stores.base import Store
-from holdfast.verbs import plan
-from holdfast.verbs.plan import Plan
 
 if TYPE_CHECKING:
     from holdfast.workspace import Restored, TreeDiff, Workspace
@@ -84,7 +84,7 @@ class Files:
     def open(self) -> Plan[None]:
         """Open it, which may have to wait for others."""
         self.agree = None
-        yield from plan.do(lambda: self.workspace)
+        yield from steps.do(lambda: self.workspace)
 
     @property
     def shown(self) -> Any:
@@ -93,13 +93,13 @@ class Files:
 
     def capture(self) -> Plan[dict[str, Any]]:
         """The files as they are, to be kept in a checkpoint."""
-        captured = yield from plan.do(self.workspace.capture)
+        captured = yield from steps.do(self.workspace.capture)
         self.agree = True if self._is_there else self.agree
         return captured
 
     def put_back(self, captured: dict[str, Any]) -> Plan[Any]:
         """Make the files what they were; what is replaced is kept first."""
-        done = yield from plan.do(lambda: self.workspace.put_back(captured))
+        done = yield from steps.do(lambda: self.workspace.put_back(captured))
         self.agree = True if self._is_there else self.agree
         return done
 
@@ -108,7 +108,7 @@ class Files:
         workspace = self.workspace
         if not isinstance(workspace, Directory):
             return True
-        return (yield from plan.do(lambda: workspace.workspace.works_for(agent_id, session_id)))
+        return (yield from steps.do(lambda: workspace.workspace.works_for(agent_id, session_id)))
 
     def fall_behind(self) -> None:
         """They may not be as recorded: a tool was cut off, or they are yet to be put back."""
@@ -134,6 +134,6 @@ class Files:
         workspace = self.workspace
         if not isinstance(workspace, Directory):
             return 1
-        found = yield from plan.do(lambda: workspace.changes(before, after))
+        found = yield from steps.do(lambda: workspace.changes(before, after))
         every = (found.added, found.removed, found.modified, found.renamed, found.mode)
         return sum(map(len, every))

@@ -19,10 +19,10 @@ from urllib.parse import quote
 
 from holdfast.errors import SessionBusyError, SessionLostError
 from holdfast.ids import new_id
+from holdfast.runtime.engine import Engine
+from holdfast.runtime.steps import Plan
 from holdfast.stores.base import Fence, Fenced, NoteExists
 from holdfast.verbs import notes, stored_values
-from holdfast.verbs.engine import Engine
-from holdfast.verbs.plan import Plan
 
 DEFAULT_LEASE = 30.0
 CRASHED, BEHIND, CLEAN, RELEASED = "crashed", "behind", "clean", "released"

@@ -17,12 +17,12 @@ from typing import Any, Literal
 
 from holdfast.errors import CheckpointIntegrityError
 from holdfast.ids import new_id
+from holdfast.runtime.engine import Engine
+from holdfast.runtime.steps import Plan
 from holdfast.session import lease as leases
 from holdfast.session.core import Core
 from holdfast.session.effects import Effect
 from holdfast.verbs import notes
-from holdfast.verbs.engine import Engine
-from holdfast.verbs.plan import Plan
 
 EDITED = "edited_outside"
 """The tag of a checkpoint of what people edited between two runs: how many files."""

@@ -10,13 +10,14 @@ from holdfast.core.diff import Diff
 from holdfast.core.short_repr import brief
 from holdfast.errors import InvalidArgumentError, RunError
 from holdfast.model import Checkpoint, CheckpointInfo, checked_name
+from holdfast.runtime import steps
+from holdfast.runtime.engine import Engine
+from holdfast.runtime.steps import Plan
 from holdfast.session import journal as journals
 from holdfast.session.effects import Effect
 from holdfast.session.log import Log
 from holdfast.stores.base import Query, Store
-from holdfast.verbs import notes, plan
-from holdfast.verbs.engine import Engine
-from holdfast.verbs.plan import Plan
+from holdfast.verbs import notes
 from holdfast.verbs.read import ancestors, diff, restore
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def chain(session: Sequence[Any]) -> Plan[list[CheckpointInfo]]:
         raise InvalidArgumentError("give the id of a session, or its agent and its id")
     session_id = checked_name("session_id", session[-1])
     agent_id = checked_name("agent_id", session[0]) if len(session) == 2 else None
-    found = yield from plan.query(Query(agent_id=agent_id, session_id=session_id))
+    found = yield from steps.query(Query(agent_id=agent_id, session_id=session_id))
     agents = {info.agent_id for info in found}
     if not found:
         raise RunError(f"there is no session {session_id!r}")
@@ -104,7 +105,7 @@ def _files_between(store: Store, before: Any, after: Any) -> Plan[TreeDiff | Non
     from holdfast.workspace.tree_reader import Shelf
 
     a, b = (Snapshot.from_value(each).root.name for each in (before, after))
-    return (yield from plan.do(lambda: compare(Shelf(store), a, b)))
+    return (yield from steps.do(lambda: compare(Shelf(store), a, b)))
 
 
 def unfinished(engine: Engine, head: CheckpointInfo) -> Plan[list[Effect]]:
@@ -155,4 +156,4 @@ def _holds(
     engine: Engine, info: CheckpointInfo, predicate: Callable[[Checkpoint], Any]
 ) -> Plan[bool]:
     kept = yield from restore(engine, info.checkpoint_id, True, "raw")
-    return bool((yield from plan.call(predicate, kept)))
+    return bool((yield from steps.call(predicate, kept)))

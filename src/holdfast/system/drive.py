@@ -1,15 +1,6 @@
-"""One way to carry out a plan: a generator that yields what it wants done and is sent the answer.
+"""Carrying out a generator that yields what it wants done and is sent the answer.
 
-The plan does no I/O of its own. Whoever drives it answers, at once or by awaiting; an error of the
-answer is the plan's to handle, at the line that asked.
-
->>> from holdfast.system.drive import drive
->>> def doubled_sum():
-...     one = yield "one"
-...     two = yield "two"
-...     return 2 * (one + two)
->>> drive(doubled_sum(), {"one": 1, "two": 2}.get)
-6
+Whatever goes wrong with an answer is raised inside the generator, which may know what to do.
 """
 
 from __future__ import annotations
@@ -22,16 +13,16 @@ T = TypeVar("T")
 
 
 def drive(steps: Generator[S, Any, T], answer: Callable[[S], Any]) -> T:
-    """Return what a plan returns, each of its steps answered by a call."""
+    """Carry out all steps with a function that answers each, and return the result."""
     try:
         step = next(steps)
         while True:
             try:
-                found = answer(step)
+                answered = answer(step)
             except Exception as error:
                 step = steps.throw(error)
             else:
-                step = steps.send(found)
+                step = steps.send(answered)
     except StopIteration as end:
         return end.value  # type: ignore[no-any-return]
     finally:
@@ -39,16 +30,16 @@ def drive(steps: Generator[S, Any, T], answer: Callable[[S], Any]) -> T:
 
 
 async def drive_async(steps: Generator[S, Any, T], answer: Callable[[S], Awaitable[Any]]) -> T:
-    """Return what a plan returns, each of its steps answered by an await."""
+    """Do what ``drive`` does, awaiting each answer."""
     try:
         step = next(steps)
         while True:
             try:
-                found = await answer(step)
+                answered = await answer(step)
             except Exception as error:
                 step = steps.throw(error)
             else:
-                step = steps.send(found)
+                step = steps.send(answered)
     except StopIteration as end:
         return end.value  # type: ignore[no-any-return]
     finally:

@@ -11,7 +11,7 @@ from holdfast.ids import new_id
 from holdfast.stores.base import Fence
 
 if TYPE_CHECKING:
-    from holdfast.verbs.engine import Engine
+    from holdfast.runtime.engine import Engine
     from holdfast.verbs.notes import Written
 
 

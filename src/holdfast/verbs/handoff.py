@@ -21,11 +21,12 @@ from holdfast.core.contracts import Contract, check_contract, contract_name, con
 from holdfast.core.migrations import CURRENT_SCHEMA_VERSION
 from holdfast.errors import CheckpointNotFoundError, HandoffError, InvalidArgumentError
 from holdfast.model import Checkpoint, CheckpointInfo, checked_name, new_info
+from holdfast.runtime import steps
+from holdfast.runtime.engine import Engine
+from holdfast.runtime.steps import Plan
 from holdfast.stores.base import NOTE_TIES, Fenced, Note, NoteExists, Query
-from holdfast.verbs import events, notes, plan, save, stored_values
+from holdfast.verbs import events, notes, save, stored_values
 from holdfast.verbs.claims import Claim
-from holdfast.verbs.engine import Engine
-from holdfast.verbs.plan import Plan
 from holdfast.verbs.read import ancestors, get_info, restore
 
 DEFAULT_LEASE = 300.0
@@ -110,7 +111,7 @@ def handoff(
 def inbox(engine: Engine, agent_id: str, every: bool = False) -> Plan[list[Offer]]:
     """The offers an agent may accept, the oldest first; settled and claimed ones too if asked."""
     checked_name("agent_id", agent_id)
-    infos = yield from plan.query(Query(handoff_target=agent_id))
+    infos = yield from steps.query(Query(handoff_target=agent_id))
     offers = yield from _offers(engine, infos[::-1])
     now = datetime.now(UTC)
     return [offer for offer in offers if every or offer.is_open(now)]
@@ -292,7 +293,7 @@ def _where_to_go_on(found: Offer) -> Plan[CheckpointInfo]:
     """The offer itself, or what a worker who took it up before had saved last."""
     if found.session_id is not None:
         query = Query(agent_id=found.to_agent, session_id=found.session_id, limit=1)
-        for head in (yield from plan.query(query)):
+        for head in (yield from steps.query(query)):
             return head
     return (yield from get_info(found.checkpoint_id))
 

@@ -11,10 +11,11 @@ from typing import Any
 
 from holdfast.core.raw import Raw, Sealed
 from holdfast.model import CheckpointInfo, Framework
+from holdfast.runtime import steps
+from holdfast.runtime.engine import Engine
+from holdfast.runtime.steps import Plan
 from holdfast.stores.base import Query
-from holdfast.verbs import notes, plan
-from holdfast.verbs.engine import Engine
-from holdfast.verbs.plan import Plan
+from holdfast.verbs import notes
 from holdfast.verbs.read import restore
 
 _ASKED = "__interrupt__"
@@ -61,7 +62,7 @@ def open_interrupts(
     if session_id is not None:
         heads = yield from _heads_of(agent_id, session_id)
     else:
-        heads = [session.head for session in (yield from plan.heads(agent_id))]
+        heads = [session.head for session in (yield from steps.heads(agent_id))]
     threads = {head.checkpoint_id: head for head in heads if _is_thread(head)}
     if not threads:
         return []
@@ -84,8 +85,8 @@ def open_interrupts(
 def _heads_of(agent_id: str | None, session_id: str) -> Plan[list[CheckpointInfo]]:
     """The newest checkpoint of the sessions of that name, one for each agent."""
     if agent_id is not None:
-        return (yield from plan.query(Query(agent_id=agent_id, session_id=session_id, limit=1)))
-    every = yield from plan.query(Query(session_id=session_id))
+        return (yield from steps.query(Query(agent_id=agent_id, session_id=session_id, limit=1)))
+    every = yield from steps.query(Query(session_id=session_id))
     return list({info.agent_id: info for info in reversed(every)}.values())
 
 

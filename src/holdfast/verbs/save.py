@@ -24,6 +24,9 @@ from holdfast.model import (
     make_payload,
     new_info,
 )
+from holdfast.runtime import steps
+from holdfast.runtime.engine import Engine
+from holdfast.runtime.steps import Plan
 from holdfast.stores.base import (
     Commit,
     Fence,
@@ -33,13 +36,10 @@ from holdfast.stores.base import (
     NotTheHead,
     Query,
 )
-from holdfast.verbs import plan
 from holdfast.verbs.checks import check_record
 from holdfast.verbs.claims import Claim
-from holdfast.verbs.engine import Engine
 from holdfast.verbs.events import note as announce
 from holdfast.verbs.notes import Written
-from holdfast.verbs.plan import Plan
 from holdfast.verbs.read import get_info, resolve, restore
 
 
@@ -147,7 +147,7 @@ class _Writer:
 
     def _commit_whole(self, info: CheckpointInfo, parent_id: str | None) -> Plan[None]:
         try:
-            yield from plan.commit(self._commit(info, parent_id))
+            yield from steps.commit(self._commit(info, parent_id))
         except MissingBase:
             root = self.encoded.root
             self.engine.forget(self.base_id)
@@ -157,7 +157,7 @@ class _Writer:
                     "what this save builds on was removed just now, and the state has been changed "
                     "since the call: nothing was saved, save again"
                 ) from None
-            yield from plan.commit(self._commit(info, parent_id))
+            yield from steps.commit(self._commit(info, parent_id))
 
     def _commit(self, info: CheckpointInfo, parent_id: str | None) -> Commit:
         chunks = {name: compress(raw) for name, raw in self.encoded.chunks.items()}
@@ -202,7 +202,7 @@ def write(
     try:
         yield from writer.commit(info, info.parent_id)
     except CheckpointConflictError:
-        found = yield from plan.query(Query(ids=[info.checkpoint_id], include_expired=True))
+        found = yield from steps.query(Query(ids=[info.checkpoint_id], include_expired=True))
         if [known.checksum for known in found] != [writer.record(info, info.parent_id).checksum]:
             raise
     engine.saved(session, info.checkpoint_id, writer.encoded.base)
@@ -243,7 +243,7 @@ def _commit_at_head(
 
 
 def _newest(agent_id: str, session_id: str) -> Plan[CheckpointInfo | None]:
-    found = yield from plan.query(Query(agent_id=agent_id, session_id=session_id, limit=1))
+    found = yield from steps.query(Query(agent_id=agent_id, session_id=session_id, limit=1))
     return found[0] if found else None
 
 
@@ -319,7 +319,7 @@ def derive(
     if engine.shares_chunks and execution_state is None and context is None:
         info = info.with_(content_id=source.content_id, size=source.size)
         try:
-            yield from plan.commit(
+            yield from steps.commit(
                 Commit(
                     info,
                     written.chunks,

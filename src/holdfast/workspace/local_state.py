@@ -20,6 +20,7 @@ import ormsgpack
 
 from holdfast.errors import WorkspaceError
 from holdfast.stores.base import Store
+from holdfast.stores.capabilities import OnDisk, Volatile, files_of
 from holdfast.system import private_files
 from holdfast.system.atomic_files import remove_drafts, write_file
 from holdfast.system.crash_points import reach
@@ -44,15 +45,16 @@ def own_name(root: bytes) -> str:
 
 def directory_of(store: Store, own: str) -> str | None:
     """Where a home is; None if the store, and so all that is known of it, goes with the process."""
-    if store.files:
-        first = store.files[0]
+    files = files_of(store)
+    if files:
+        first = files[0]
         above, name = os.path.split(first)
         if os.path.isdir(first):
             return os.path.join(first, ".workspaces", own)
         if os.path.basename(above) == ".holdfast":
             return os.path.join(above, "workspaces", f"{own}-{name}")
         return os.path.join(above, f"{name}.workspaces", own)
-    if not store.blocks:
+    if store.capability(Volatile) is not None:
         return None
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     its = hashlib.sha256(store.name.encode()).hexdigest()[:12]
@@ -65,10 +67,12 @@ def private_paths(store: Store, root: bytes) -> frozenset[bytes]:
     The way to it as well: a symlink that was followed to reach the store.
     """
     start = root.rstrip(b"/") + b"/"
-    homes = (f"{file}.workspaces" for file in store.files)
+    place = store.capability(OnDisk)
+    files, apart = ((), ()) if place is None else (place.files, place.files_apart)
+    homes = (f"{file}.workspaces" for file in files)
     found: set[bytes] = set()
-    for place in (*store.files, *homes, *store.files_apart):
-        for whole in _ways_to(os.fsencode(os.path.abspath(place))):
+    for path in (*files, *homes, *apart):
+        for whole in _ways_to(os.fsencode(os.path.abspath(path))):
             if whole == root:
                 raise WorkspaceError(
                     f"{os.fsdecode(root)!r} is the store itself: keep the store somewhere else"

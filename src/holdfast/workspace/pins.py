@@ -9,7 +9,6 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from holdfast.client.sync import SyncClient
 from holdfast.core.raw import Link
 from holdfast.errors import (
     AmbiguousIdError,
@@ -20,8 +19,11 @@ from holdfast.errors import (
 )
 from holdfast.ids import new_id
 from holdfast.model import Checkpoint, moment
+from holdfast.runtime import SyncRuntime
 from holdfast.stores.base import NOTE_TIES, MissingBase, Note, NotesOnly, Query, Store
+from holdfast.stores.capabilities import removals_of
 from holdfast.verbs import notes
+from holdfast.verbs.read import restore
 from holdfast.workspace.index import Anchor
 from holdfast.workspace.results import Snapshot
 
@@ -38,7 +40,7 @@ class Keeper:
 
     def __init__(self, store: Store, name: str) -> None:
         self._store = store
-        self._client = SyncClient(store)
+        self._runtime = SyncRuntime(store)
         self.name = name
         self.scope = SCOPES + name
         self._known: dict[str, Snapshot] = {}
@@ -60,7 +62,7 @@ class Keeper:
         until = None if seconds is None else datetime.now(UTC) + timedelta(seconds=seconds)
         written, key = notes.Written(), new_id()
         value = {**snapshot.as_value(), **extra}
-        written.add(self._client._engine, self.scope, key, value, until)
+        written.add(self._runtime.engine, self.scope, key, value, until)
         commit = NotesOnly(written.notes, {**chunks, **written.chunks})
         if before is None:
             self._store.commit(commit)
@@ -108,7 +110,7 @@ class Keeper:
         Asked after every use of its chunks: if one does, no collection that began earlier can have
         removed what the tree needs.
         """
-        removals = self._store.removals()
+        removals = removals_of(self._store)
         if self.is_known(anchor) and self._alive[1] == removals:
             return anchor
         found = self._store.notes([anchor.scope], anchor.after)
@@ -136,7 +138,7 @@ class Keeper:
         ]
 
     def _notes(self, scopes: list[str] | None) -> list[tuple[Note, Any]]:
-        found = self._client._run(notes.read(self._client._engine, scopes))
+        found = self._runtime.run(notes.read(self._runtime.engine, scopes))
         return [(note, value) for note, value in found if note.scope.startswith(SCOPES)]
 
     def last(self) -> bytes | None:
@@ -165,7 +167,7 @@ class Keeper:
                 if found:
                     return next(iter(found.values()))
         try:
-            return self._of(self._client.restore(tree, on_unknown="raw"))
+            return self._of(self._runtime.run(restore(self._runtime.engine, tree, True, "raw")))
         except CheckpointNotFoundError:
             raise CheckpointNotFoundError(
                 tree, "no snapshot and no checkpoint in this store has that id"

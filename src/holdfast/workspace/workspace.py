@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Literal, Self, TypeVar
 
-from holdfast.client.face import Face
 from holdfast.errors import InvalidArgumentError, StoreClosedError, WorkspaceError
 from holdfast.model import Checkpoint, checked_name
+from holdfast.runtime import HasRuntime, Runtime
 from holdfast.stores.base import Store
+from holdfast.stores.capabilities import Volatile, files_of
 from holdfast.stores.urls import open_store
 from holdfast.system.unfinished import left_behind
 from holdfast.workspace import registry
@@ -56,7 +57,7 @@ class Workspace:
     def __init__(
         self,
         path: Path,
-        store: Face | Store | str | None = None,
+        store: HasRuntime | Runtime | Store | str | None = None,
         *,
         name: str | None = None,
         include_ignored: bool = False,
@@ -67,7 +68,7 @@ class Workspace:
             raise InvalidArgumentError(f'nested_git is "files" or "skip", not {nested_git!r}')
         self._root = _checked_root(path)
         self._options = {"include_ignored": include_ignored, "nested_git": nested_git}
-        self._owns_store = not isinstance(store, (Face, Store))
+        self._owns_store = not isinstance(store, (HasRuntime, Runtime, Store))
         self._store = _store_of(store)
         self._closed = False
         self._sessions: set[bytes] = set()
@@ -91,7 +92,7 @@ class Workspace:
             self._restorer = Restorer(
                 self._root, self._store, self._home, self._keeper, self._capturer, private
             )
-            left_behind(self._store.files)
+            left_behind(files_of(self._store))
             with self._home.mutex, self._home.alone():
                 self._remember()
                 self.recovered = self._restorer.recover()
@@ -130,7 +131,11 @@ class Workspace:
 
         What a store on this disk has is of this machine, unless it was brought there.
         """
-        return bool(self._store.files) or not self._store.blocks or self._is_older
+        return (
+            bool(files_of(self._store))
+            or self._store.capability(Volatile) is not None
+            or self._is_older
+        )
 
     @property
     def path(self) -> str:
@@ -210,7 +215,7 @@ class Workspace:
             cloner = Cloner(self._root, self._capturer.sources())
         with self._errors(place):
             source = self._keeper.resolve(tree)
-            fork(self._shelf, source, place, progress, cloner, self._store.files)
+            fork(self._shelf, source, place, progress, cloner, files_of(self._store))
         return Workspace(place, self._store, **self._options)  # type: ignore[arg-type]
 
     def diff(self, a: TreeLike, b: TreeLike | None = None, text: bool = False) -> TreeDiff:
@@ -361,7 +366,7 @@ def compared(store: Store, old: dict[str, Any], new: dict[str, Any]) -> TreeDiff
 def checkout(
     tree: TreeLike,
     path: Path,
-    store: Face | Store | str | None = None,
+    store: HasRuntime | Runtime | Store | str | None = None,
     *,
     progress: Progress | None = None,
     **options: Any,
@@ -380,7 +385,7 @@ def checkout(
     True
     """
     place = os.path.realpath(as_path(path))
-    owned = not isinstance(store, (Face, Store))
+    owned = not isinstance(store, (HasRuntime, Runtime, Store))
     opened = _store_of(store)
     try:
         if not os.path.lexists(place) or (os.path.isdir(place) and not os.listdir(place)):
@@ -459,10 +464,12 @@ def _checked_root(path: object) -> bytes:
     return root
 
 
-def _store_of(store: Face | Store | str | None) -> Store:
+def _store_of(store: HasRuntime | Runtime | Store | str | None) -> Store:
     if isinstance(store, Store):
         return store
-    if isinstance(store, Face):
+    if isinstance(store, HasRuntime):
+        return store.runtime.store
+    if isinstance(store, Runtime):
         return store.store
     if store is None or isinstance(store, str):
         return open_store(store)

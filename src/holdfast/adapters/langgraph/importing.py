@@ -22,10 +22,10 @@ from holdfast.adapters.langgraph.sources import Found, Source, Write, open_sourc
 from holdfast.client import SyncClient
 from holdfast.core.codec import pack
 from holdfast.errors import CheckpointConflictError, InvalidArgumentError, SerializationError
+from holdfast.runtime import steps
+from holdfast.runtime.steps import Plan
 from holdfast.stores.base import NoteExists, NotesOnly, Query
-from holdfast.verbs import plan
 from holdfast.verbs.notes import Written
-from holdfast.verbs.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def move_in(
         raise InvalidArgumentError(
             f"move_in brings checkpoints to a SyncClient, not {type(client).__name__}"
         )
-    desk = Desk(client._engine, agent_id)
+    desk = Desk(client.runtime.engine, agent_id)
     tally = _Tally()
     with open_source(source, reader_of(serde, trust)) as opened:
         form = Form(seal_with or serde or DEFAULT, desk.sealer)
@@ -87,7 +87,7 @@ def move_in(
         while True:
             with opened.view():
                 page = opened.page(last)
-                client._run(move.page(page))
+                client.runtime.run(move.page(page))
             if not page:
                 break
             last = page[-1]
@@ -125,9 +125,9 @@ class _Move:
     def page(self, page: list[Found]) -> Plan[None]:
         """Bring over these checkpoints, but for what is there."""
         wanted = {_place(found).record_id(found.checkpoint_id): found for found in page}
-        infos = yield from plan.query(Query(ids=list(wanted), include_expired=True))
+        infos = yield from steps.query(Query(ids=list(wanted), include_expired=True))
         agents = {info.checkpoint_id: info.agent_id for info in infos}
-        noted = {(note.scope, note.key) for note in (yield from plan.notes(list(wanted)))}
+        noted = {(note.scope, note.key) for note in (yield from steps.notes(list(wanted)))}
         for record_id, found in wanted.items():
             agent_id = agents.get(record_id)
             if agent_id not in (None, self.desk.agent_id):
@@ -220,7 +220,7 @@ def _commit(written: Written) -> Plan[None]:
     except NoteExists:  # another move is at work on the same checkpoint
         for note in written.notes:
             try:
-                yield from plan.commit(NotesOnly((note,), written.chunks))
+                yield from steps.commit(NotesOnly((note,), written.chunks))
             except NoteExists:
                 continue
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from holdfast.model import CheckpointInfo
+from holdfast.runtime import steps
+from holdfast.runtime.steps import Plan
 from holdfast.stores.base import Query
-from holdfast.verbs import plan
-from holdfast.verbs.plan import Plan
 
 
 def put_by_a_saver(info: CheckpointInfo) -> bool:
@@ -17,7 +17,7 @@ def put_by_a_saver(info: CheckpointInfo) -> bool:
 
 def newest(query: Query) -> Plan[CheckpointInfo | None]:
     """The newest of these that a saver put."""
-    found = yield from plan.query(replace(query, limit=1))
+    found = yield from steps.query(replace(query, limit=1))
     if found and not put_by_a_saver(found[0]):
-        found = [info for info in (yield from plan.query(query)) if put_by_a_saver(info)]
+        found = [info for info in (yield from steps.query(query)) if put_by_a_saver(info)]
     return found[0] if found else None

@@ -27,7 +27,7 @@ from holdfast.adapters.langgraph.saver_plans import Desk
 from holdfast.adapters.langgraph.sources import explaining
 from holdfast.client import Client, SyncClient
 from holdfast.errors import InvalidArgumentError
-from holdfast.verbs.plan import Plan, do
+from holdfast.runtime.steps import Plan, do
 from holdfast.workspace import Workspace
 
 AGENT = "langgraph"
@@ -75,11 +75,11 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
             )
         super().__init__(serde=serde)
         self._owns_store = False
-        store, engine = client.store, client._engine
+        store, engine = client.store, client.runtime.engine
         self._sync = client if isinstance(client, SyncClient) else SyncClient(store, engine)
         self._async = client if isinstance(client, Client) else Client(store, engine)
         paths = tuple(("execution_state", "values", name) for name in append_only)
-        self._desk = Desk(engine, agent_id, paths, files=GraphFiles.of(workspace, client))
+        self._desk = Desk(engine, agent_id, paths, files=GraphFiles.of(workspace, client.runtime))
 
     @classmethod
     def open(cls, url: str | None = None, **options: Any) -> Self:
@@ -141,11 +141,11 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """The checkpoint a config names, or the newest of its thread."""
-        return self._sync._run(self._getting(config))
+        return self._sync.runtime.run(self._getting(config))
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """See get_tuple."""
-        return await self._async._run(self._getting(config))
+        return await self._async.runtime.run(self._getting(config))
 
     def _getting(self, config: RunnableConfig) -> Plan[CheckpointTuple | None]:
         return saver_plans.get(self._desk, self._form, Place.of(config), Stage.of(config))
@@ -159,9 +159,9 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
         limit: int | None = None,
     ) -> Iterator[CheckpointTuple]:
         """The checkpoints of a thread (of all for None), newest first."""
-        infos = self._sync._run(self._listing(config, filter, before, limit))
+        infos = self._sync.runtime.run(self._listing(config, filter, before, limit))
         for page in saver_plans.pages(infos):
-            yield from self._sync._run(saver_plans.tuples(self._desk, self._form, page))
+            yield from self._sync.runtime.run(saver_plans.tuples(self._desk, self._form, page))
 
     async def alist(
         self,
@@ -172,9 +172,11 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
         """See list."""
-        infos = await self._async._run(self._listing(config, filter, before, limit))
+        infos = await self._async.runtime.run(self._listing(config, filter, before, limit))
         for page in saver_plans.pages(infos):
-            for found in await self._async._run(saver_plans.tuples(self._desk, self._form, page)):
+            for found in await self._async.runtime.run(
+                saver_plans.tuples(self._desk, self._form, page)
+            ):
                 yield found
 
     def _listing(
@@ -204,7 +206,7 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
     ) -> RunnableConfig:
         """Keep a checkpoint; returns the config that names it."""
         place, plan = self._putting(config, checkpoint, metadata)
-        self._sync._run(plan)
+        self._sync.runtime.run(plan)
         return place.config(checkpoint["id"])
 
     async def aput(
@@ -216,7 +218,7 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
     ) -> RunnableConfig:
         """See put."""
         place, plan = self._putting(config, checkpoint, metadata)
-        await self._async._run(plan)
+        await self._async.runtime.run(plan)
         return place.config(checkpoint["id"])
 
     def _putting(
@@ -236,7 +238,7 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
     ) -> None:
         """Keep what a task wrote, so that it need not run again if its step does not end."""
         place = Place.of(config)
-        self._sync._run(
+        self._sync.runtime.run(
             saver_plans.put_writes(self._desk, self._form, place, writes, task_id, task_path)
         )
 
@@ -249,7 +251,7 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
     ) -> None:
         """See put_writes."""
         place = Place.of(config)
-        await self._async._run(
+        await self._async.runtime.run(
             saver_plans.put_writes(self._desk, self._form, place, writes, task_id, task_path)
         )
 
@@ -259,18 +261,18 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
         That is the saver's own workspace, which stays open, unless another is named. What is
         replaced is kept first.
         """
-        found = self._sync._run(saver_plans.named(self._desk, Place.of(config)))
+        found = self._sync.runtime.run(saver_plans.named(self._desk, Place.of(config)))
         if to is None:
-            return self._sync._run(self._restoring(found))
+            return self._sync.runtime.run(self._restoring(found))
         return self._sync.restore_workspace(found, to)
 
     async def arestore_workspace(
         self, config: RunnableConfig, to: str | Path | None = None
     ) -> Workspace:
         """See restore_workspace."""
-        found = await self._async._run(saver_plans.named(self._desk, Place.of(config)))
+        found = await self._async.runtime.run(saver_plans.named(self._desk, Place.of(config)))
         if to is None:
-            return await self._async._run(self._restoring(found))
+            return await self._async.runtime.run(self._restoring(found))
         return await self._async.restore_workspace(found, to)
 
     def _restoring(self, checkpoint_id: str) -> Plan[Workspace]:
@@ -284,29 +286,29 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
 
     def delete_thread(self, thread_id: str) -> None:
         """Remove a thread, with its subgraphs' checkpoints and all writes."""
-        self._sync._run(saver_plans.delete_thread(self._desk, str(thread_id)))
+        self._sync.runtime.run(saver_plans.delete_thread(self._desk, str(thread_id)))
 
     async def adelete_thread(self, thread_id: str) -> None:
         """See delete_thread."""
-        await self._async._run(saver_plans.delete_thread(self._desk, str(thread_id)))
+        await self._async.runtime.run(saver_plans.delete_thread(self._desk, str(thread_id)))
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Remove what these runs made; what delta channels of later ones build on is kept."""
-        self._sync._run(saver_plans.delete_for_runs(self._desk, run_ids))
+        self._sync.runtime.run(saver_plans.delete_for_runs(self._desk, run_ids))
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
         """See delete_for_runs."""
-        await self._async._run(saver_plans.delete_for_runs(self._desk, run_ids))
+        await self._async.runtime.run(saver_plans.delete_for_runs(self._desk, run_ids))
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Give another thread all checkpoints and writes of this one; no state is written twice."""
-        self._sync._run(
+        self._sync.runtime.run(
             saver_plans.copy_thread(self._desk, str(source_thread_id), str(target_thread_id))
         )
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """See copy_thread."""
-        await self._async._run(
+        await self._async.runtime.run(
             saver_plans.copy_thread(self._desk, str(source_thread_id), str(target_thread_id))
         )
 
@@ -315,11 +317,13 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
 
         With ``strategy="delete"`` nothing is kept.
         """
-        self._sync._run(saver_plans.prune(self._desk, [str(i) for i in thread_ids], strategy))
+        self._sync.runtime.run(
+            saver_plans.prune(self._desk, [str(i) for i in thread_ids], strategy)
+        )
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """See prune."""
-        await self._async._run(
+        await self._async.runtime.run(
             saver_plans.prune(self._desk, [str(i) for i in thread_ids], strategy)
         )
 
@@ -327,7 +331,7 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> Mapping[str, DeltaChannelHistory]:
         """What rebuilds these delta channels: a stored value each, and what was written since."""
-        return self._sync._run(
+        return self._sync.runtime.run(
             saver_plans.history(self._desk, self._form, Place.of(config), list(channels))
         )
 
@@ -335,7 +339,7 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> Mapping[str, DeltaChannelHistory]:
         """See get_delta_channel_history."""
-        return await self._async._run(
+        return await self._async.runtime.run(
             saver_plans.history(self._desk, self._form, Place.of(config), [*channels])
         )
 
@@ -354,7 +358,7 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
                 self._desk.files.close()
         finally:
             if self._owns_store:
-                self._async._release()
+                self._async.runtime.release()
                 self._sync.close()
 
     async def aclose(self) -> None:

@@ -39,10 +39,12 @@ from holdfast.errors import (
 )
 from holdfast.ids import new_id
 from holdfast.model import CheckpointInfo
+from holdfast.runtime import steps
+from holdfast.runtime.engine import Engine
+from holdfast.runtime.steps import Plan
 from holdfast.stores.base import Commit, Note, NoteExists, Query, Record
-from holdfast.verbs import notes, plan, save
-from holdfast.verbs.engine import Engine
-from holdfast.verbs.plan import Plan
+from holdfast.stores.capabilities import FindsNewest
+from holdfast.verbs import notes, save
 from holdfast.verbs.read import ancestors, restore_all, revive
 
 logger = logging.getLogger("holdfast")
@@ -165,16 +167,16 @@ def _load(desk: Desk, place: Place) -> Plan[Record | None]:
     """The record of a place with its chunks, where it lies as a rule; else it is looked for."""
     record = None
     if place.checkpoint_id is not None:
-        record = yield from plan.load(desk.record_id(place, place.checkpoint_id))
-    elif desk.engine.finds_newest:
-        record = yield from plan.newest(desk.agent_id, place.session_id)
+        record = yield from steps.load(desk.record_id(place, place.checkpoint_id))
+    elif desk.engine.can(FindsNewest):
+        record = yield from steps.newest(desk.agent_id, place.session_id)
         if record is None:
             return None  # a new thread
     if record is not None and _is_ours(desk, record.info) and _is_last(place, record.info):
         _remember(desk, place, record.info)
         return record
     info = yield from _find(desk, place)
-    return None if info is None else (yield from plan.load(info.checkpoint_id))
+    return None if info is None else (yield from steps.load(info.checkpoint_id))
 
 
 def named(desk: Desk, place: Place) -> Plan[str]:
@@ -219,7 +221,7 @@ def _their_id(info: CheckpointInfo) -> str:
 
 def _every(query: Query) -> Plan[list[CheckpointInfo]]:
     """All of these that savers put."""
-    return [info for info in (yield from plan.query(query)) if put_by_a_saver(info)]
+    return [info for info in (yield from steps.query(query)) if put_by_a_saver(info)]
 
 
 def _remember(desk: Desk, place: Place, info: CheckpointInfo) -> None:
@@ -319,7 +321,7 @@ def _delete(desk: Desk, infos: Iterable[CheckpointInfo]) -> Plan[None]:
     ids = [info.checkpoint_id for info in infos]
     for start in range(0, len(ids), _LISTED):
         part = ids[start : start + _LISTED]
-        yield from plan.delete(part)
+        yield from steps.delete(part)
         desk.engine.forget(*part)
 
 
@@ -327,11 +329,11 @@ def delete_for_runs(desk: Desk, run_ids: Sequence[str]) -> Plan[None]:
     """Remove what these runs made, but for what the state of a later run still builds on."""
     made: dict[str, CheckpointInfo] = {}
     for run_id in run_ids:
-        found = yield from plan.query(Query(agent_id=desk.agent_id, tags={"run_id": str(run_id)}))
+        found = yield from steps.query(Query(agent_id=desk.agent_id, tags={"run_id": str(run_id)}))
         made.update({info.checkpoint_id: info for info in found})
     infos: list[CheckpointInfo] = []
     for session_id in {info.session_id for info in made.values()}:
-        infos += yield from plan.query(Query(agent_id=desk.agent_id, session_id=session_id))
+        infos += yield from steps.query(Query(agent_id=desk.agent_id, session_id=session_id))
     spared = yield from _spared(desk, infos, made.keys())
     if spared:
         logger.warning(
@@ -361,7 +363,7 @@ def _spared(desk: Desk, infos: list[CheckpointInfo], removed: Collection[str]) -
     They stay, and so have to be whole as well.
     """
     if any(BUILDS_ON in info.metadata for info in infos if info.checkpoint_id in removed):
-        infos = yield from plan.query(Query(agent_id=desk.agent_id))  # forks are elsewhere
+        infos = yield from steps.query(Query(agent_id=desk.agent_id))  # forks are elsewhere
     by_id = {info.checkpoint_id: info for info in infos}
     stay = [info for info in infos if info.checkpoint_id not in removed]
     spared: set[str] = set()
@@ -385,7 +387,7 @@ def copy_thread(desk: Desk, source: str, target: str) -> Plan[None]:
         parent = copies.get(info.parent_id or "")
         if parent is not None:  # else it is in another thread, which this one was forked from
             copy = copy.with_(parent_id=parent.checkpoint_id)
-        noted = yield from plan.notes([info.checkpoint_id])
+        noted = yield from steps.notes([info.checkpoint_id])
         renamed = [Note.of(copy.checkpoint_id, n.key, n.body, n.expires_at) for n in noted]
         try:
             yield from _commit_copy(desk, info, copy, tuple(renamed))
@@ -409,11 +411,11 @@ def _commit_copy(
     if desk.engine.shares_chunks:
         commit = Commit(copy, {}, source.checkpoint_id, False, noted)
     else:
-        record = yield from plan.load(source.checkpoint_id)
+        record = yield from steps.load(source.checkpoint_id)
         chunks = {} if record is None else record.chunks
         stored = {name: compress(raw) for name, raw in chunks.items()}
         commit = Commit(copy, stored, None, False, noted)
-    yield from plan.commit(commit)
+    yield from steps.commit(commit)
 
 
 def history(

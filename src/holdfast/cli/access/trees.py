@@ -67,11 +67,12 @@ def unpack(
     client: SyncClient, snapshot: Snapshot, directory: Path, progress: Progress | None = None
 ) -> None:
     """Make a new directory of a snapshot."""
+    from holdfast.stores.capabilities import files_of
     from holdfast.workspace.forking import fork
     from holdfast.workspace.tree_reader import Shelf
 
     place, store = os.fsencode(os.path.abspath(directory)), client.store
-    fork(Shelf(store), snapshot, place, progress, files=store.files)
+    fork(Shelf(store), snapshot, place, progress, files=files_of(store))
 
 
 def find_tree(client: SyncClient, given: str, session: str | None) -> Snapshot:

@@ -143,7 +143,11 @@ def _question(client: SyncClient, given: str) -> Question:
         return found[0]
     from holdfast.session.approval import _questions
 
-    known = [q for q in client._run(_questions(client._engine)) if q.effect_id.startswith(given)]
+    known = [
+        q
+        for q in client.runtime.run(_questions(client.runtime.engine))
+        if q.effect_id.startswith(given)
+    ]
     if known:
         raise Refused(
             f"{clean(str(known[0]))} does not wait any more: it was decided of, or expired"

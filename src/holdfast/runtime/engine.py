@@ -10,8 +10,8 @@ from holdfast.core.chunks import Base
 from holdfast.core.format import prepare
 from holdfast.core.shallow import base_of
 from holdfast.stores.base import Record, Store
+from holdfast.stores.capabilities import files_of, tick_of
 from holdfast.system.forks import Locked
-from holdfast.verbs.claims import Claim
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -50,20 +50,33 @@ class Engine:
 
     def __init__(self, store: Store) -> None:
         prepare()
-        self.store_name = store.name
-        self.files = store.files
+        self._store = store
+        self._can: dict[type, bool] = {}
         self.shares_chunks = store.shares_chunks
         self.allow_pickle = store.allow_pickle
-        self.waits = store.waits
-        self.finds_newest = store.finds_newest
-        self.lists_lost = store.lists_lost
         # Fingerprints decide what is written, so nobody may be able to foresee a collision.
         self.seed = secrets.randbits(64)
         self._bases: _Recent[str, Base] = _Recent(256)
         self._restored: _Recent[str, Record] = _Recent(4)
         self._heads: _Recent[tuple[str, str], str] = _Recent(10_000)
         self._resumed: _Recent[tuple[str, str], str] = _Recent(4)
-        self._claims: _Recent[tuple[str, str], Claim] = _Recent(10_000)
+        self._claims: _Recent[tuple[str, str], Any] = _Recent(10_000)
+
+    def can(self, capability: type) -> bool:
+        """Return whether the store has a capability."""
+        known = self._can.get(capability)
+        if known is None:
+            known = self._can[capability] = self._store.capability(capability) is not None
+        return known
+
+    def tick(self) -> Any:
+        """Return what differs once anybody has written since; None if the store cannot tell."""
+        return tick_of(self._store)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Where on this disk the store lives."""
+        return files_of(self._store)
 
     def base(self, checkpoint_id: str | None) -> Base | None:
         """What is known of a checkpoint's chunks, if this client saved or restored it lately."""
@@ -100,15 +113,15 @@ class Engine:
         """The checkpoint this client saved last in a session."""
         return self._heads.get(session)
 
-    def claimed(self, session: tuple[str, str], claim: Claim) -> None:
+    def claimed(self, session: tuple[str, str], claim: Any) -> None:
         """Remember the offer that a session works on."""
         self._claims.put(session, claim)
 
-    def claim(self, session: tuple[str, str]) -> Claim | None:
+    def claim(self, session: tuple[str, str]) -> Any:
         """The claim that a session works on."""
         return self._claims.get(session)
 
-    def claim_of(self, offer_id: str) -> Claim | None:
+    def claim_of(self, offer_id: str) -> Any:
         """The claim this client has on an offer."""
         return self._claims.find(lambda claim: claim.offer_id == offer_id)
 

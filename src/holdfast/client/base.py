@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection
 from os.path import abspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar
 from urllib.parse import quote
-from weakref import ReferenceType, ref
 
-from holdfast.errors import InvalidArgumentError, StoreClosedError
+from holdfast.errors import InvalidArgumentError
 from holdfast.model import Framework, make_payload
+from holdfast.runtime import Runtime
+from holdfast.runtime.engine import Engine
+from holdfast.runtime.steps import Plan, do
 from holdfast.stores.base import Store
 from holdfast.stores.urls import DEFAULT_PATH, open_store, shareable
 from holdfast.verbs import prune as pruning
 from holdfast.verbs import save
-from holdfast.verbs.engine import Engine
-from holdfast.verbs.plan import Plan, do
 from holdfast.verbs.prune import Keep, Pruned
 
 if TYPE_CHECKING:
@@ -29,8 +29,13 @@ DEFAULT_GRACE = 3600.0
 """Seconds for which gc leaves a chunk alone after it was written."""
 
 
-class Face:
-    """What both clients share: how they are opened."""
+R = TypeVar("R", bound=Runtime)
+
+
+class ClientBase(Generic[R]):
+    """What both clients share: how they are opened, and what they check first."""
+
+    _runtime_type: type[R]
 
     def __init__(
         self, store: Store, engine: Engine | None = None, *, url: str | None = None
@@ -40,12 +45,9 @@ class Face:
                 f"a client is made from a store, not {type(store).__name__}; "
                 "use one of memory(), file(), sqlite() or open(url)"
             )
-        self._store = store
-        self._engine = engine or Engine(store)
-        self._closed = False
-        self._runs: dict[int, ReferenceType[Any]] = {}
-        """Runs that are open; a dict, which can be copied while others open some."""
-        self._url = url
+        self.runtime = self._runtime_type(store, engine, url=url)
+        """What carries out the client's plans; sessions, workspaces and adapters are given it."""
+        self._engine = self.runtime.engine
 
     @classmethod
     def open(cls, url: str | None = None) -> Self:
@@ -112,19 +114,16 @@ class Face:
     @property
     def url(self) -> str | None:
         """How other processes open the same store; None if they cannot. It may hold a password."""
-        return self._url
+        return self.runtime.url
 
     @property
     def store(self) -> Store:
         """The store this client works on."""
-        return self._store
+        return self.runtime.store
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._store.name}{', closed' if self._closed else ''})"
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise StoreClosedError(self._store.name)
+        closed = ", closed" if self.runtime.closed else ""
+        return f"{type(self).__name__}({self.runtime.store.name}{closed})"
 
     def _save(
         self,
@@ -173,22 +172,11 @@ class Face:
                 yield from do(lambda: keeper.works_for(agent_id, session))
         return saved
 
-    def _run_opened(self, run: Any) -> None:
-        self._runs[id(run)] = ref(run)
-
-    def _run_ended(self, run: Any) -> None:
-        self._runs.pop(id(run), None)
-
-    def _take_runs(self) -> list[Any]:
-        """The runs that are open, for who closes the client; nobody else gets them."""
-        runs, self._runs = self._runs.copy(), {}
-        return [run for known in runs.values() if (run := known()) is not None]
-
     def _captured(self, workspace: Workspace) -> Plan[Snapshot]:
         from holdfast.workspace.workspace import as_workspace
 
         checked = as_workspace(workspace)
-        return (yield from do(lambda: checked.snapshot_for_checkpoint(store=self._store)))
+        return (yield from do(lambda: checked.snapshot_for_checkpoint(store=self.runtime.store)))
 
     def _prune(self, policy: Keep | None, dry_run: bool, rules: dict[str, Any]) -> Plan[Pruned]:
         if policy is not None and rules:
