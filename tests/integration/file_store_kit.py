@@ -76,7 +76,7 @@ PATH = os.pathsep.join([str(REPOSITORY), str(Path(holdfast.__file__).parents[1])
 PREFACE = """
 import os, signal, sys, threading
 from holdfast.errors import *
-from holdfast.stores import crashpoints
+from holdfast.system import crash_points
 from holdfast.stores.file.store import FileStore
 from tests.integration.file_store_kit import *
 

@@ -23,8 +23,8 @@ from holdfast.model import Checkpoint, CheckpointInfo
 from holdfast.runtime import AsyncRuntime, SyncRuntime
 from holdfast.session.core import Options
 from holdfast.session.run_base import files_of, options_of
-from holdfast.stores.shared.unfinished import Unfinished
 from holdfast.system.private_files import make_directory
+from holdfast.system.unfinished import Unfinished
 from holdfast.verbs import save
 from holdfast.verbs.read import diff, get_info, restore
 

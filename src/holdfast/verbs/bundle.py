@@ -84,7 +84,7 @@ def export(
         size = yield from steps.do(writer.finish)
         return Exported(path, writer.records, writer.chunks, size, writer.notes)
     finally:
-        writer.abandon()
+        writer.close()
 
 
 def _any_notes(infos: list[CheckpointInfo]) -> Plan[bool]:

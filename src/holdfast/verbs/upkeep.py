@@ -15,7 +15,7 @@ from holdfast.runtime import steps
 from holdfast.runtime.engine import Engine
 from holdfast.runtime.steps import Plan
 from holdfast.stores.base import NOTE_TIES, Collected, Query
-from holdfast.stores.shared.unfinished import left_behind
+from holdfast.system.unfinished import left_behind
 from holdfast.verbs.links import links_of
 from holdfast.verbs.notes import needs_of
 from holdfast.verbs.read import resolve

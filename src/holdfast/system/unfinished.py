@@ -20,7 +20,8 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
-from holdfast.stores.file.folders import entries, new_draft, remove_drafts
+from holdfast.system.atomic_files import Draft, remove_drafts
+from holdfast.system.directories import entries, unlink
 from holdfast.system.file_lock import lock
 from holdfast.system.private_files import make_directories
 
@@ -28,7 +29,6 @@ logger = logging.getLogger("holdfast")
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _LONGEST = 16 * 1024
-_OLD_DRAFT = 60.0
 _OURS = re.compile(rb".*holdfast-[a-z-]+-[0-9a-f]{16}", re.DOTALL)
 
 
@@ -53,23 +53,22 @@ class Unfinished:
         self.name = start + self._token.encode()
         """What it is to be called, in the directory that was given."""
         self._note = os.path.join(notes_of(files), self._token)
-        self._fd = -1
+        self._draft: Draft | None = None
         try:
             make_directories(os.path.dirname(self._note))
-            draft, self._fd = new_draft(os.path.dirname(self._note))
-            os.write(self._fd, os.path.join(os.path.abspath(above), self.name))
-            os.replace(draft, self._note)
+            self._draft = Draft(os.path.dirname(self._note))
+            self._draft.write(os.path.join(os.path.abspath(above), self.name))
+            self._draft.replace(self._note)
         except OSError as error:
             logger.info("%s cannot be noted as unfinished: %s", os.fsdecode(self.name), error)
             self.close()
 
     def close(self) -> None:
-        """It is finished, or was removed."""
-        fd, self._fd = self._fd, -1
-        if fd >= 0:
-            with suppress(FileNotFoundError):
-                os.unlink(self._note)
-            os.close(fd)
+        """Note that it is finished, or was removed."""
+        draft, self._draft = self._draft, None
+        if draft is not None:
+            unlink(self._note)
+            draft.close()
 
     def __enter__(self) -> Self:
         return self
@@ -87,7 +86,7 @@ def left_behind(files: Collection[str], remove: bool = True) -> list[str]:
     """Remove what makers left behind when they died; returns what that was."""
     notes = notes_of(files)
     if remove:
-        remove_drafts(notes, _OLD_DRAFT)
+        remove_drafts(notes, of_old_versions=True)
     found: list[str] = []
     for entry in entries(notes):
         if entry.name.startswith("."):
