@@ -19,8 +19,8 @@ from holdfast.cli.exits import OK, CommandError, UsageError
 from holdfast.cli.hooks import json_edit
 from holdfast.cli.output.terminal import Terminal
 from holdfast.stores.discovery import in_folder
-from holdfast.system.terminal_text import clean
 from holdfast.system.atomic_files import write_file
+from holdfast.system.terminal_text import clean
 
 EVENTS = ("UserPromptSubmit", "PostToolUse", "Stop")
 """Before anything is done, after everything that was, and at the end."""
