@@ -17,10 +17,11 @@ from holdfast._version import __version__
 from holdfast.cli.access.opening import Place, open_place, place_of
 from holdfast.cli.commands.doctor_servers import ask
 from holdfast.cli.exits import FAILED, OK, code_of
-from holdfast.cli.output.formatting import clean, many, size
 from holdfast.cli.output.terminal import Terminal
+from holdfast.cli.output.units import many, size
 from holdfast.cli.parsing import Parser
 from holdfast.errors import HoldfastError
+from holdfast.system.terminal_text import clean
 
 if TYPE_CHECKING:
     from holdfast.client import SyncClient

@@ -12,11 +12,12 @@ from holdfast.cli.access.opening import open_client, place_of
 from holdfast.cli.commands.export import read_from
 from holdfast.cli.exits import OK, CommandError, NotFound, UsageError
 from holdfast.cli.output.escaping import hide
-from holdfast.cli.output.formatting import clean, many
 from holdfast.cli.output.terminal import Terminal
+from holdfast.cli.output.units import many
 from holdfast.cli.parsing import Parser
 from holdfast.errors import HoldfastError, InvalidArgumentError
 from holdfast.stores.shared.secrets import secrets_in
+from holdfast.system.terminal_text import clean
 
 if TYPE_CHECKING:
     from holdfast.adapters.langgraph import Moved

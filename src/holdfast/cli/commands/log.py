@@ -22,11 +22,12 @@ from holdfast.cli.output.checkpoints import (
     step_of,
 )
 from holdfast.cli.output.file_changes import changes_of
-from holdfast.cli.output.formatting import age, clean, cut, many, pad, width
 from holdfast.cli.output.graph import draw, newest_first
 from holdfast.cli.output.terminal import Terminal
+from holdfast.cli.output.units import age, many
 from holdfast.cli.parsing import Parser, add_session, count
 from holdfast.stores.base import Query
+from holdfast.system.terminal_text import clean, cut, pad, width
 
 if TYPE_CHECKING:
     from holdfast.model import CheckpointInfo

@@ -10,9 +10,9 @@ from urllib.parse import quote, urlsplit
 
 from holdfast.cli.access.opening import Place, open_place, place_of
 from holdfast.cli.exits import OK
-from holdfast.cli.output.formatting import clean
 from holdfast.cli.output.terminal import Terminal
 from holdfast.cli.parsing import Parser
+from holdfast.system.terminal_text import clean
 
 
 def migrate(parser: Parser) -> None:

@@ -11,9 +11,10 @@ from holdfast.cli.access.naming import Short
 from holdfast.cli.access.opening import Looking, look_at
 from holdfast.cli.exits import OK
 from holdfast.cli.output.checkpoints import Progress, checkpoint_json, plans_of
-from holdfast.cli.output.formatting import age, clean, many, pad, width
 from holdfast.cli.output.terminal import Terminal
+from holdfast.cli.output.units import age, many
 from holdfast.cli.parsing import Parser, count
+from holdfast.system.terminal_text import clean, pad, width
 
 if TYPE_CHECKING:
     from holdfast.model import CheckpointInfo

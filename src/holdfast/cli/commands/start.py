@@ -9,9 +9,10 @@ from holdfast.cli.access.opening import Place, in_folder, open_place, place_of
 from holdfast.cli.access.waiting import show, what_waits
 from holdfast.cli.exits import OK
 from holdfast.cli.output.checkpoints import checkpoint_json, step_of
-from holdfast.cli.output.formatting import age, clean, many, size
 from holdfast.cli.output.terminal import Terminal
+from holdfast.cli.output.units import age, many, size
 from holdfast.cli.parsing import Parser
+from holdfast.system.terminal_text import clean
 
 
 def init(parser: Parser) -> None:

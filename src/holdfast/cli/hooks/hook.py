@@ -14,11 +14,12 @@ from pathlib import Path
 from holdfast.cli.access.opening import open_place, place_of
 from holdfast.cli.exits import FAILED, OK, Fault, UsageError
 from holdfast.cli.hooks.events import SHAPES, Told, read
-from holdfast.cli.output.formatting import clean, size
 from holdfast.cli.output.terminal import Terminal, report
+from holdfast.cli.output.units import size
 from holdfast.cli.parsing import Parser
 from holdfast.core.short_repr import brief
 from holdfast.errors import HoldfastError
+from holdfast.system.terminal_text import clean
 
 _ACTIONS = ("record", "install", "uninstall")
 _INSTALLABLE = ("claude-code",)

@@ -17,8 +17,8 @@ from typing import Any
 from holdfast.cli.access.opening import in_folder, open_place
 from holdfast.cli.exits import OK, CommandError, UsageError
 from holdfast.cli.hooks import json_edit
-from holdfast.cli.output.formatting import clean
 from holdfast.cli.output.terminal import Terminal
+from holdfast.system.terminal_text import clean
 
 EVENTS = ("UserPromptSubmit", "PostToolUse", "Stop")
 """Before anything is done, after everything that was, and at the end."""

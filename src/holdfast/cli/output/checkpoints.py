@@ -6,11 +6,11 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from holdfast.cli.output.formatting import clean
 from holdfast.core.format import checked
 from holdfast.core.shallow import shallow
 from holdfast.core.text import to_json
 from holdfast.stores.base import Query
+from holdfast.system.terminal_text import clean
 
 if TYPE_CHECKING:
     from holdfast.cli.access.opening import Looking
