@@ -289,7 +289,7 @@ def _write(core: Core, effect: Effect, mark: str) -> Plan[None]:
     value = effect.end_dict() if only_end else effect.as_dict()
     if effect.id in core.under_way and mark.startswith(STARTED):
         core.under_way[effect.id] = head
-    written = notes.Written()
+    written = notes.NoteBatch()
     written.add(core.engine, head, key_of(effect.index, mark), value)
     yield from core.note(written)
 

@@ -181,7 +181,7 @@ class Core:
             self.context = dict(options.context)
             yield from self.checkpoint("start")
 
-    def note(self, written: notes.Written) -> Plan[None]:
+    def note(self, written: notes.NoteBatch) -> Plan[None]:
         """Write notes of this run; SessionLostError if another process took the session over."""
         lease = self.held()
         try:
@@ -444,7 +444,7 @@ class Core:
     ) -> Plan[CheckpointInfo]:
         entries = [*self.log.entries, *log]
         payload = make_payload(self.state, self.context, self.tasks.as_list(), entries, workspace)
-        written, lease = notes.Written(), self.held()
+        written, lease = notes.NoteBatch(), self.held()
         written.add(self.engine, info.checkpoint_id, heads.RUN, lease.number)
         for key, value in beside.items():
             written.add(self.engine, info.checkpoint_id, key, value)

@@ -71,7 +71,7 @@ def acquire(
         _check_free(session_id, held, takeover)
     number = 1 if held is None else held["number"] + 1
     lease = Lease(scope, number, _this_process(), seconds, _end(seconds), _ending(held))
-    written = notes.Written()
+    written = notes.NoteBatch()
     written.add(engine, scope, f"lease/{number}", _value(lease))
     try:
         yield from written.write()
@@ -170,7 +170,7 @@ def _check_free(session_id: str, held: dict[str, Any], takeover: bool) -> None:
 def renew(engine: Engine, lease: Lease) -> Plan[Lease]:
     """Hold on to a lease; SessionLostError if another process has taken the session."""
     again = lease.renewed()
-    written = notes.Written()
+    written = notes.NoteBatch()
     written.add(engine, lease.scope, f"lease/{lease.number}/{new_id()}", _value(again), again.until)
     try:
         yield from written.write(lease.fence)
@@ -181,7 +181,7 @@ def renew(engine: Engine, lease: Lease) -> Plan[Lease]:
 
 def release(engine: Engine, lease: Lease, left: str = CLEAN, unknown: int = 0) -> Plan[None]:
     """Give a lease back, and say how the files were left, and how many calls are of unknown end."""
-    written = notes.Written()
+    written = notes.NoteBatch()
     value = {**_value(lease), "left": left, "unknown": unknown}
     written.add(engine, lease.scope, f"lease/{lease.number}/released", value)
     try:

@@ -129,7 +129,7 @@ def _note(core: Core, found: Recovered) -> Plan[None]:
         "call": None if found.call is None else found.call.id,
         "at": datetime.now(UTC),
     }
-    written = notes.Written()
+    written = notes.NoteBatch()
     written.add(core.engine, core.at.checkpoint_id, f"{RECOVERED}/{new_id()}", value)
     yield from core.note(written)
 

@@ -12,7 +12,7 @@ from holdfast.stores.base import Fence
 
 if TYPE_CHECKING:
     from holdfast.runtime.engine import Engine
-    from holdfast.verbs.notes import Written
+    from holdfast.verbs.notes import NoteBatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +48,11 @@ class Claim:
             "saved by this one; take another offer",
         )
 
-    def note(self, engine: Engine, written: Written) -> None:
+    def note(self, engine: Engine, written: NoteBatch) -> None:
         """Add it to what is to be written."""
         self._add(engine, written, self.key)
 
-    def renewed(self, engine: Engine, written: Written) -> Claim:
+    def renewed(self, engine: Engine, written: NoteBatch) -> Claim:
         """The same claim with a new lease, which is added to what is to be written."""
         again = replace(self, made_at=datetime.now(UTC))
         again._add(engine, written, f"{self.key}/renewed/{new_id()}")
@@ -62,6 +62,6 @@ class Claim:
         """Whether it is time to renew it."""
         return datetime.now(UTC) >= self.made_at + self.lease / 2
 
-    def _add(self, engine: Engine, written: Written, key: str) -> None:
+    def _add(self, engine: Engine, written: NoteBatch, key: str) -> None:
         value = {"worker": self.worker, "session_id": self.session_id, "until": self.until}
         written.add(engine, self.offer_id, key, value)

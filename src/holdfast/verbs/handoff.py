@@ -99,7 +99,7 @@ def handoff(
         handoff_target=target,
         handoff_schema=name or CURRENT_SCHEMA_VERSION,
     )
-    written = notes.Written()
+    written = notes.NoteBatch()
     if contract is not None and (schema := contract_schema(contract)) is not None:
         written.add(engine, info.checkpoint_id, "contract", schema, info.expires_at)
     if publish:
@@ -220,7 +220,7 @@ def accept(
         step_name=f"accepted_from_{found.from_agent}",
         metadata=source.metadata,
     )
-    written = notes.Written()
+    written = notes.NoteBatch()
     claim.note(engine, written)
     try:
         unless = (found.checkpoint_id, SETTLED)
@@ -306,7 +306,7 @@ def renew(engine: Engine, checkpoint_id: str, lease_seconds: float | None) -> Pl
         raise HandoffError(found.checkpoint_id, "is not yours to renew: accept it first")
     if lease_seconds is not None:
         claim = replace(claim, lease=_checked_lease(lease_seconds))
-    written = notes.Written()
+    written = notes.NoteBatch()
     claim = claim.renewed(engine, written)
     try:
         yield from written.write(claim.fence)
@@ -328,7 +328,7 @@ def settle(
         raise HandoffError(
             found.checkpoint_id, f"is not yours to complete: {found.worker or 'nobody'} holds it"
         )
-    written = notes.Written()
+    written = notes.NoteBatch()
     value = {"outcome": outcome, "reason": reason, "worker": claim.worker if claim else None}
     written.add(engine, found.checkpoint_id, SETTLED, value, found.expires_at)
     if publish:
