@@ -77,7 +77,7 @@ def save(
     # Encoded before anything is asked for: what is saved is the state as it is at the call.
     written = NoteBatch()
     claim = engine.claim(session)
-    if claim is not None and claim.is_half_over():
+    if claim is not None and claim.is_half_over:
         claim = claim.renewed(engine, written)
     if events:
         data = {"kind": "save", "session_id": info.session_id, "step_name": info.step_name}
