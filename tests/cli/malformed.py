@@ -161,7 +161,7 @@ class Malformed:
         return self.client.put(built.build())
 
     def note(self, scope: str, key: str, value: Any) -> None:
-        written = notes.Written()
+        written = notes.NoteBatch()
         written.add(self.client.runtime.engine, scope, key, value)
         self.client.runtime.run(written.write())
 

@@ -18,7 +18,7 @@ from holdfast.runtime.steps import Plan
 from holdfast.stores.base import Fence, Note, NotesOnly, unfold
 
 
-class Written:
+class NoteBatch:
     """Notes to be written, alone or with a checkpoint, and the chunks they need."""
 
     def __init__(self) -> None:

@@ -60,7 +60,7 @@ class Keeper:
         None if what the snapshot is built on is kept no more.
         """
         until = None if seconds is None else datetime.now(UTC) + timedelta(seconds=seconds)
-        written, key = notes.Written(), new_id()
+        written, key = notes.NoteBatch(), new_id()
         value = {**snapshot.as_value(), **extra}
         written.add(self._runtime.engine, self.scope, key, value, until)
         commit = NotesOnly(written.notes, {**chunks, **written.chunks})

@@ -25,7 +25,7 @@ from holdfast.errors import CheckpointConflictError, InvalidArgumentError, Seria
 from holdfast.runtime import steps
 from holdfast.runtime.steps import Plan
 from holdfast.stores.base import NoteExists, NotesOnly, Query
-from holdfast.verbs.notes import Written
+from holdfast.verbs.notes import NoteBatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ class _Move:
                     self.tally.skipped += 1
 
     def _writes(self, found: Found, scope: str, noted: set[tuple[str, str]]) -> Plan[None]:
-        written = Written()
+        written = NoteBatch()
         for rows in _by_task(self.source.writes(found)):
             key = _key(rows)
             if (scope, key) not in noted:
@@ -214,7 +214,7 @@ def _key(rows: list[Write]) -> str:
     return f"moved-{hashlib.sha256(pack(parts)).hexdigest()[:32]}"
 
 
-def _commit(written: Written) -> Plan[None]:
+def _commit(written: NoteBatch) -> Plan[None]:
     try:
         yield from written.write()
     except NoteExists:  # another move is at work on the same checkpoint

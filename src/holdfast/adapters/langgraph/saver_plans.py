@@ -139,7 +139,7 @@ def put_writes(
     if place.checkpoint_id is None:
         raise InvalidArgumentError("put_writes needs a config with a checkpoint_id")
     scope = desk.record_id(place, place.checkpoint_id)
-    written = notes.Written()
+    written = notes.NoteBatch()
     written.add(desk.engine, scope, new_id(), form.writes(writes, task_id, task_path))
     yield from written.write()
 

@@ -74,6 +74,6 @@ def _last_lease(client: LazyClient, session: SessionInfo) -> tuple[bool, str, da
 
 
 def _is_alive(owner: str, until: datetime) -> bool:
-    from holdfast.session.lease import _is_dead
+    from holdfast.system.processes import is_dead
 
-    return datetime.now(UTC) < until and not _is_dead(owner)
+    return datetime.now(UTC) < until and not is_dead(owner)
