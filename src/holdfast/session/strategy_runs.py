@@ -19,7 +19,7 @@ from holdfast.session.core import Options
 from holdfast.session.exploration import Outcome
 from holdfast.session.run import Run
 from holdfast.session.run_base import files_of, options_of
-from holdfast.stores.shared.unfinished import Unfinished
+from holdfast.system.unfinished import Unfinished
 from holdfast.system.private_files import make_directory
 
 if TYPE_CHECKING:

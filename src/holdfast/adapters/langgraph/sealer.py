@@ -15,7 +15,15 @@ from typing import Any
 import xxhash
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from holdfast.adapters.langgraph.reading import DEFAULT, DICT, LIST, STRICT, WHOLE, At, load
+from holdfast.adapters.langgraph.safe_reading import (
+    DEFAULT,
+    DICT,
+    LIST,
+    STRICT,
+    WHOLE,
+    SealedPath,
+    load,
+)
 from holdfast.core.codec import pack
 from holdfast.core.raw import Sealed
 from holdfast.errors import SerializationError
@@ -37,7 +45,7 @@ class Sealer(Locked):
         self._sealed_by: object = None
 
     def seal(self, serde: SerializerProtocol, value: Any) -> tuple[str, Any]:
-        """The shape of a value, and its sealed pages (or one Sealed for the whole)."""
+        """Return the shape of a value, and its sealed pages (or one Sealed for the whole)."""
         if type(value) is list and len(value) > 1:
             shape, elements = LIST, value
         elif type(value) is dict and len(value) > 1:
@@ -47,20 +55,20 @@ class Sealer(Locked):
         return shape, [self._page(serde, page, mark) for page, mark in self._cut(elements)]
 
     def seal_whole(self, serde: SerializerProtocol, value: Any) -> Sealed:
-        """A value as the serializer writes it."""
+        """Return a value as the serializer writes it."""
         tag, data = serde.dumps_typed(value)
         sealed = Sealed(tag, bytes(data))
         if serde is DEFAULT:  # what could not be read again is not written
-            STRICT.check(sealed.tag, sealed.data, At("$"))
+            STRICT.check(sealed.tag, sealed.data, SealedPath("$"))
         return sealed
 
     def open(self, serde: SerializerProtocol, shape: str, sealed: Any, path: str) -> Any:
-        """The value that ``seal`` was given, which belongs at this path."""
+        """Return the value that ``seal`` was given, which belongs at this path."""
         if shape == WHOLE:
-            return load(serde, sealed.tag, sealed.data, At(path))
+            return load(serde, sealed.tag, sealed.data, SealedPath(path))
         elements: list[Any] = []
         for page in sealed:
-            opened = load(serde, page.tag, page.data, At(path, shape, len(elements)))
+            opened = load(serde, page.tag, page.data, SealedPath(path, shape, len(elements)))
             if not isinstance(opened, list):
                 raise SerializationError(path, f"a page of it is a {type(opened).__name__}")
             for part, mark in self._cut(opened):
@@ -103,7 +111,7 @@ class Sealer(Locked):
                 self._seen_bytes -= len(self._seen.popitem(last=False)[1].data)
 
     def _cut(self, elements: list[Any]) -> Iterator[tuple[list[Any], bytes | None]]:
-        """Pages of elements, each with a mark of its content, if that can be told."""
+        """Yield pages of elements, each with a mark of its content, if that can be told."""
         page: list[Any] = []
         packed: list[bytes] = []
         size = 0
@@ -131,12 +139,12 @@ class Sealer(Locked):
 
 
 def _keeper(serde: SerializerProtocol) -> object:
-    """What decides on the bytes: the cipher, which copies of a serializer share."""
+    """Return what decides on the bytes: the cipher, which copies of a serializer share."""
     return getattr(serde, "cipher", serde)
 
 
 def _packed(element: Any) -> bytes:
-    """Bytes that say exactly what an element is; none where that cannot be said."""
+    """Return bytes that say exactly what an element is; none where that cannot be said."""
     try:
         return pack(element)
     except SerializationError:

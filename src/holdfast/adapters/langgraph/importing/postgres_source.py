@@ -9,8 +9,14 @@ from typing import TYPE_CHECKING, Any
 from langgraph.checkpoint.base import writes_sort_key
 from langgraph.checkpoint.serde.types import TASKS
 
-from holdfast.adapters.langgraph.records import value_path
-from holdfast.adapters.langgraph.sources import PAGE, Found, Reader, Source, Write
+from holdfast.adapters.langgraph.channel_codec import value_path
+from holdfast.adapters.langgraph.importing.source import (
+    PAGE,
+    LoadValue,
+    Source,
+    SourceCheckpoint,
+    SourceWrite,
+)
 from holdfast.errors import (
     InvalidArgumentError,
     MissingPackageError,
@@ -53,8 +59,8 @@ _SENDS_APART = 4
 class PostgresSource(Source):
     """The tables of PostgresSaver or AsyncPostgresSaver; others may write to them meanwhile."""
 
-    def __init__(self, dsn: str, reader: Reader) -> None:
-        super().__init__(reader)
+    def __init__(self, dsn: str, load_value: LoadValue) -> None:
+        super().__init__(load_value)
         self._db = _connect(dsn)
         try:
             with self._translated():
@@ -106,11 +112,11 @@ class PostgresSource(Source):
         with self._translated():
             return int(self._ask("SELECT count(*) FROM checkpoints")[0][0])
 
-    def page(self, after: Found | None) -> list[Found]:
+    def page(self, after: SourceCheckpoint | None) -> list[SourceCheckpoint]:
         key = ("", "", "") if after is None else after.key
-        return [Found(*row) for row in self._ask(_PAGE, *key, PAGE)]
+        return [SourceCheckpoint(*row) for row in self._ask(_PAGE, *key, PAGE)]
 
-    def read(self, found: Found) -> tuple[Any, Any]:
+    def read(self, found: SourceCheckpoint) -> tuple[Any, Any]:
         ((checkpoint, metadata),) = self._ask(_CHECKPOINT, *found.key)
         values = dict(checkpoint.get("channel_values") or {})
         for channel, tag, data in self._ask(_BLOBS, *found.key):
@@ -123,11 +129,11 @@ class PostgresSource(Source):
         parts = {"channel_values": values, "channel_versions": versions}
         return {**checkpoint, **parts}, metadata
 
-    def _sends_of(self, found: Found) -> list[Any]:
-        """What the parent's tasks sent, which formats before v4 do not keep in the checkpoint."""
+    def _sends_of(self, found: SourceCheckpoint) -> list[Any]:
+        """Return what the parent's tasks sent: before v4 it is not kept in the checkpoint."""
         if found.parent is None:
             return []
-        written = self.writes(Found(found.thread_id, found.namespace, found.parent))
+        written = self.writes(SourceCheckpoint(found.thread_id, found.namespace, found.parent))
         sends = [write for write in written if write.channel == TASKS]
         sends.sort(key=lambda write: writes_sort_key(write.task_path, write.task_id, write.index))
         path = value_path(TASKS)
@@ -136,8 +142,8 @@ class PostgresSource(Source):
             for index, write in enumerate(sends)
         ]
 
-    def writes(self, found: Found) -> list[Write]:
-        return [Write(*row) for row in self._ask(self._writes, *found.key)]
+    def writes(self, found: SourceCheckpoint) -> list[SourceWrite]:
+        return [SourceWrite(*row) for row in self._ask(self._writes, *found.key)]
 
     def close(self) -> None:
         self._db.close()
@@ -175,5 +181,5 @@ def _connect(dsn: str) -> psycopg.Connection[Any]:
 
 
 def _brief(error: Exception) -> str:
-    """The first line of a message; what follows shows the query or asks questions."""
+    """Return the first line of a message; what follows shows the query or asks questions."""
     return str(error).partition("\n")[0]

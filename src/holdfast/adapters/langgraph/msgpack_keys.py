@@ -1,6 +1,7 @@
-"""Numbers chosen to collide in what LangGraph's serializer wrote, found before it is unpacked.
+"""The keys of large dicts in msgpack, and elements of sets, looked at before they are entered.
 
-Its dicts may have keys of any kind, and msgpack enters them while it unpacks: by then it is late.
+Dicts that LangGraph's serializer wrote may have keys of any kind, and msgpack enters them while it
+unpacks: numbers chosen to collide have to be found before (``core/collisions.py`` tells them).
 """
 
 from __future__ import annotations
@@ -26,25 +27,24 @@ _TEXT = frozenset({*range(0xA0, 0xC0), 0xD9, 0xDA, 0xDB})
 
 
 @dataclass(slots=True)
-class _Open:
+class _Container:
     """A list or map that is being read."""
 
     left: int
-    is_map: bool
     start: int
     keys: list[bytes] | None
     """The bytes of keys that are no text; None where there are too few to matter."""
 
 
 def check_dicts(data: bytes) -> None:
-    """Refuse bytes whose maps have keys that collide, as if chosen to; ValueError says so."""
-    for keys in _large_keys(data):
+    """Refuse bytes whose maps have keys that collide, as if chosen to, with a ValueError."""
+    for keys in large_keys(data):
         check_keys([_hashable(ormsgpack.unpackb(key)) for key in keys])
 
 
-def _large_keys(data: bytes) -> Iterator[list[bytes]]:
-    """The keys, but for texts, of each map that has many, as far as the data can be read."""
-    at, open_ = 0, list[_Open]()
+def large_keys(data: bytes) -> Iterator[list[bytes]]:
+    """Yield the keys, but for texts, of each map that has many, as far as the data can be read."""
+    at, containers = 0, list[_Container]()
     while at < len(data):
         start, head = at, data[at]
         opened = _opened(data, at)
@@ -52,13 +52,13 @@ def _large_keys(data: bytes) -> Iterator[list[bytes]]:
             at, count, is_map = opened
             if count:
                 keys: list[bytes] | None = [] if is_map and count > FEW else None
-                open_.append(_Open(count * (2 if is_map else 1), is_map, start, keys))
+                containers.append(_Container(count * (2 if is_map else 1), start, keys))
                 continue
         else:
             at += _length(data, at)
         text = head in _TEXT
-        while open_:
-            inner = open_[-1]
+        while containers:
+            inner = containers[-1]
             if inner.keys is not None and inner.left % 2 == 0 and not text:
                 inner.keys.append(data[start:at])
             inner.left -= 1
@@ -67,13 +67,13 @@ def _large_keys(data: bytes) -> Iterator[list[bytes]]:
             if inner.keys:
                 yield inner.keys
             start, text = inner.start, False
-            open_.pop()
+            containers.pop()
         else:
             return
 
 
 def _opened(data: bytes, at: int) -> tuple[int, int, bool] | None:
-    """Where the first part of a list or map begins, how many it has, and which of them it is."""
+    """Return where the first part of a list or map begins, how many it has, and if it is a map."""
     head = data[at]
     if 0x80 <= head <= 0x9F:
         return at + 1, head & 0x0F, head < 0x90
@@ -84,7 +84,7 @@ def _opened(data: bytes, at: int) -> tuple[int, int, bool] | None:
 
 
 def _length(data: bytes, at: int) -> int:
-    """The bytes of a value that is neither list nor map, with its head."""
+    """Return the bytes that a value takes that is neither list nor map, with its head."""
     head = data[at]
     if 0xA0 <= head <= 0xBF:
         return 1 + (head & 0x1F)
@@ -95,13 +95,13 @@ def _length(data: bytes, at: int) -> int:
 
 
 def check_elements(elements: Any, unpack: Any) -> None:
-    """The same for what a set is to be made of, in which extensions may stand for numbers."""
+    """Refuse what a set is to be made of if it collides; extensions may stand for numbers."""
     if type(elements) is list and len(elements) > FEW:
         check_set([_number(element, unpack) for element in elements])
 
 
 def _number(element: Any, unpack: Any) -> Any:
-    """What has the hash of an element: UUIDs and decimals hash as numbers do."""
+    """Return what has the hash of an element: UUIDs and decimals hash as numbers do."""
     data = getattr(element, "data", None)
     if data is None:
         return _hashable(element)
@@ -118,7 +118,7 @@ def _number(element: Any, unpack: Any) -> Any:
 
 
 def _hashable(value: Any) -> Any:
-    """A key as msgpack makes it: lists are tuples; what cannot be one does not count."""
+    """Return a key as msgpack makes it: lists are tuples; what cannot be one does not count."""
     if type(value) is list:
         return tuple(map(_hashable, value))
     return None if type(value) is dict else value

@@ -13,12 +13,19 @@ from typing import Any, cast
 from langgraph.checkpoint.base import WRITES_IDX_MAP, Checkpoint, CheckpointMetadata
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from holdfast.adapters.langgraph import saver_plans
-from holdfast.adapters.langgraph.reading import DEFAULT
-from holdfast.adapters.langgraph.records import Form, Place, value_path
+from holdfast.adapters.langgraph import task_writes
+from holdfast.adapters.langgraph.channel_codec import ChannelCodec, value_path
+from holdfast.adapters.langgraph.importing.open_source import open_source
+from holdfast.adapters.langgraph.importing.source import (
+    Source,
+    SourceCheckpoint,
+    SourceWrite,
+    loader_of,
+)
+from holdfast.adapters.langgraph.plans import saving
+from holdfast.adapters.langgraph.safe_reading import DEFAULT
 from holdfast.adapters.langgraph.saver import AGENT
-from holdfast.adapters.langgraph.saver_plans import Desk
-from holdfast.adapters.langgraph.sources import Found, Source, Write, open_source, reader_of
+from holdfast.adapters.langgraph.saver_context import SaverContext
 from holdfast.client import SyncClient
 from holdfast.core.codec import pack
 from holdfast.errors import CheckpointConflictError, InvalidArgumentError, SerializationError
@@ -77,17 +84,18 @@ def move_in(
         raise InvalidArgumentError(
             f"move_in brings checkpoints to a SyncClient, not {type(client).__name__}"
         )
-    desk = Desk(client.runtime.engine, agent_id)
+    runtime = client.runtime
+    context = SaverContext(runtime.engine, agent_id)
     tally = _Tally()
-    with open_source(source, reader_of(serde, trust)) as opened:
-        form = Form(seal_with or serde or DEFAULT, desk.sealer)
-        move = _Move(opened, desk, form, tally)
+    with open_source(source, loader_of(serde, trust)) as opened:
+        codec = ChannelCodec(seal_with or serde or DEFAULT, context.sealer)
+        move = _Move(opened, context, codec, tally)
         total = opened.count()
-        last: Found | None = None
+        last: SourceCheckpoint | None = None
         while True:
             with opened.view():
                 page = opened.page(last)
-                client.runtime.run(move.page(page))
+                runtime.run(move.page(page))
             if not page:
                 break
             last = page[-1]
@@ -115,22 +123,22 @@ class _Tally:
 
 @dataclass(frozen=True, slots=True)
 class _Move:
-    """A move from a source to the store of a desk."""
+    """A move from a source to the store of a saver's context."""
 
     source: Source
-    desk: Desk
-    form: Form
+    context: SaverContext
+    codec: ChannelCodec
     tally: _Tally
 
-    def page(self, page: list[Found]) -> Plan[None]:
+    def page(self, page: list[SourceCheckpoint]) -> Plan[None]:
         """Bring over these checkpoints, but for what is there."""
-        wanted = {_place(found).record_id(found.checkpoint_id): found for found in page}
+        wanted = {found.position.record_id(found.checkpoint_id): found for found in page}
         infos = yield from steps.query(Query(ids=list(wanted), include_expired=True))
         agents = {info.checkpoint_id: info.agent_id for info in infos}
         noted = {(note.scope, note.key) for note in (yield from steps.notes(list(wanted)))}
         for record_id, found in wanted.items():
             agent_id = agents.get(record_id)
-            if agent_id not in (None, self.desk.agent_id):
+            if agent_id not in (None, self.context.agent_id):
                 raise found.refused(
                     f"the store has it as one of agent {agent_id!r}: "
                     "move it in as that agent, or into another store"
@@ -143,32 +151,34 @@ class _Move:
                 else:
                     self.tally.skipped += 1
 
-    def _writes(self, found: Found, scope: str, noted: set[tuple[str, str]]) -> Plan[None]:
-        written = NoteBatch()
+    def _writes(
+        self, found: SourceCheckpoint, scope: str, noted: set[tuple[str, str]]
+    ) -> Plan[None]:
+        written = Written()
         for rows in _by_task(self.source.writes(found)):
             key = _key(rows)
             if (scope, key) not in noted:
-                written.add(self.desk.engine, scope, key, self._value(found, rows))
+                written.add(self.context.engine, scope, key, self._value(found, rows))
                 self.tally.writes += len(rows)
                 self.tally.touch(found.thread_id)
         if written.notes:
             yield from _commit(written)
 
-    def _value(self, found: Found, rows: list[Write]) -> dict[str, Any]:
-        """What is noted of a task's writes, under the numbers they have in the source."""
+    def _value(self, found: SourceCheckpoint, rows: list[SourceWrite]) -> dict[str, Any]:
+        """Return what is noted of a task's writes, under the numbers they have in the source."""
         values = [
             (row.channel, self.source.load(found, row.tag, row.data, value_path(row.channel)))
             for row in rows
         ]
-        value = self.form.writes(values, rows[0].task_id, rows[0].task_path)
+        value = task_writes.noted(self.codec, values, rows[0].task_id, rows[0].task_path)
         for noted, row in zip(value["writes"], rows, strict=True):
             noted[0] = row.index
         return value
 
-    def _checkpoint(self, found: Found) -> Plan[None]:
+    def _checkpoint(self, found: SourceCheckpoint) -> Plan[None]:
         checkpoint, metadata = _checked(found, *self.source.read(found))
         try:
-            yield from saver_plans.put(self.desk, self.form, _place(found), checkpoint, metadata)
+            yield from saving.put(self.context, self.codec, found.position, checkpoint, metadata)
         except CheckpointConflictError:  # another move brought it just now
             self.tally.skipped += 1
         else:
@@ -176,14 +186,10 @@ class _Move:
             self.tally.touch(found.thread_id)
 
 
-def _place(found: Found) -> Place:
-    return Place(found.thread_id, found.namespace, found.parent)
-
-
 def _checked(
-    found: Found, checkpoint: object, metadata: object
+    found: SourceCheckpoint, checkpoint: object, metadata: object
 ) -> tuple[Checkpoint, CheckpointMetadata]:
-    """Both, if they are of the form that LangGraph gives them."""
+    """Return both, if they are of the form that LangGraph gives them."""
     if not isinstance(checkpoint, dict) or checkpoint.get("id") != found.checkpoint_id:
         raise found.refused("what is kept under its id is not this checkpoint")
     for part in ("channel_values", "channel_versions", "versions_seen"):
@@ -194,27 +200,27 @@ def _checked(
     return cast(Checkpoint, checkpoint), cast(CheckpointMetadata, metadata)
 
 
-def _by_task(writes: list[Write]) -> Iterator[list[Write]]:
-    """The writes that are noted together.
+def _by_task(writes: list[SourceWrite]) -> Iterator[list[SourceWrite]]:
+    """Yield the writes that are noted together.
 
     Errors, interrupts and resumes of a task apart from the rest: they replace what was noted of
     them before, and the rest does not.
     """
 
-    def kind(row: Write) -> tuple[str, str, bool]:
+    def kind(row: SourceWrite) -> tuple[str, str, bool]:
         return row.task_id, row.task_path, row.channel in WRITES_IDX_MAP
 
     for _, rows in groupby(sorted(writes, key=lambda row: (*kind(row), row.index)), kind):
         yield list(rows)
 
 
-def _key(rows: list[Write]) -> str:
-    """The same for the same writes, so that they are noted once."""
+def _key(rows: list[SourceWrite]) -> str:
+    """Return a key that is the same for the same writes, so that they are noted once."""
     parts = [[r.task_id, r.task_path, r.index, r.channel, r.tag, r.data] for r in rows]
     return f"moved-{hashlib.sha256(pack(parts)).hexdigest()[:32]}"
 
 
-def _commit(written: NoteBatch) -> Plan[None]:
+def _commit(written: Written) -> Plan[None]:
     try:
         yield from written.write()
     except NoteExists:  # another move is at work on the same checkpoint
@@ -226,7 +232,7 @@ def _commit(written: NoteBatch) -> Plan[None]:
 
 
 @contextmanager
-def _named(found: Found) -> Iterator[None]:
+def _named(found: SourceCheckpoint) -> Iterator[None]:
     """Say which checkpoint it was that cannot be kept, and why."""
     try:
         yield

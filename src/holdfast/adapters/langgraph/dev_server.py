@@ -13,10 +13,10 @@ from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
-from holdfast.adapters.langgraph.naming import place_of
 from holdfast.adapters.langgraph.saver import AGENT, HoldfastSaver
 from holdfast.client import SyncClient
 from holdfast.errors import AdapterError, InvalidArgumentError
+from holdfast.verbs.thread_names import thread_of
 
 logger = logging.getLogger("holdfast")
 
@@ -27,7 +27,7 @@ _SECONDS = 30
 
 @asynccontextmanager
 async def dev_checkpointer() -> AsyncIterator[HoldfastSaver]:
-    """The checkpointer of ``langgraph dev``, on the store that ``holdfast`` finds here.
+    """Open the checkpointer of ``langgraph dev``, on the store that HOLDFAST_URL names.
 
     In langgraph.json: ``"checkpointer": {"path": "holdfast.adapters.langgraph.dev_checkpointer"}``.
     The server enters it for each of its event loops and leaves it at shutdown.
@@ -47,7 +47,7 @@ def bring_back_threads(
     agent_id: str = AGENT,
     graph_id: str | None = None,
 ) -> list[str]:
-    """Make a ``langgraph dev`` server know the threads of a store again; returns their ids.
+    """Make a ``langgraph dev`` server know the threads of a store again, and return their ids.
 
     Its own table of threads is in memory: a server that was killed has lost the newest. Their
     state, interrupts and history are in the store, and are back once the server knows the threads.
@@ -71,10 +71,10 @@ def bring_back_threads(
 
 
 def _graphs(client: SyncClient, agent_id: str) -> dict[str, str | None]:
-    """The threads of a store, each with its graph if that is recorded."""
+    """Return the threads of a store, each with its graph if that is recorded."""
     graphs: dict[str, str | None] = {}
     for session in client.sessions(agent_id):
-        thread_id, namespace = place_of(session.session_id)
+        thread_id, namespace = thread_of(session.session_id)
         if not namespace:
             graphs[thread_id] = session.head.metadata.get("graph_id")
     return graphs

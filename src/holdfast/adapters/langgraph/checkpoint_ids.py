@@ -1,8 +1,6 @@
-"""What a LangGraph checkpoint is called in Holdfast.
+"""The ids of LangGraph's checkpoints: what Holdfast's are derived from, and when they were made.
 
-A thread is a session; a subgraph's namespace within it is a session of its own, named
-``thread|namespace``. The id is derived from LangGraph's, which is unique in its namespace only:
-``copy_thread`` gives two threads the same ids.
+LangGraph's are unique in a namespace only: ``copy_thread`` gives two threads the same ids.
 """
 
 from __future__ import annotations
@@ -15,39 +13,12 @@ from typing import Any
 from holdfast.core.codec import pack
 from holdfast.model import moment
 
-_SEPARATOR = "|"
-_ESCAPES = {"%": "%25", _SEPARATOR: "%7C"}
 _GREGORIAN = 0x01B21DD213814000
 """The 100-ns ticks from 1582, where UUIDs of version 6 count from, to 1970."""
 
 
-def session_of(thread_id: str, namespace: str) -> str:
-    """The session that holds the checkpoints of a thread's namespace."""
-    name = _escaped(thread_id)
-    return f"{name}{_SEPARATOR}{namespace}" if namespace else name
-
-
-def sessions_below(thread_id: str) -> str:
-    """What the names of the sessions of a thread's subgraphs begin with."""
-    return _escaped(thread_id) + _SEPARATOR
-
-
-def place_of(session_id: str) -> tuple[str, str]:
-    """The thread and namespace of a session."""
-    name, _, namespace = session_id.partition(_SEPARATOR)
-    for plain, escape in reversed(_ESCAPES.items()):
-        name = name.replace(escape, plain)
-    return name, namespace
-
-
-def _escaped(thread_id: str) -> str:
-    for plain, escape in _ESCAPES.items():
-        thread_id = thread_id.replace(plain, escape)
-    return thread_id
-
-
 def record_id(thread_id: str, namespace: str, checkpoint_id: str) -> str:
-    """The Holdfast id of a LangGraph checkpoint: ordered as theirs are, unique in the store."""
+    """Return the Holdfast id of a LangGraph checkpoint: ordered as theirs are, and unique."""
     digest = hashlib.sha256(pack([thread_id, namespace, checkpoint_id])).digest()
     ticks = _ticks(checkpoint_id)
     if ticks is None:
@@ -59,7 +30,7 @@ def record_id(thread_id: str, namespace: str, checkpoint_id: str) -> str:
 
 
 def made_at(checkpoint_id: str, timestamp: Any = None) -> datetime | None:
-    """When a checkpoint was made: as its id says, else as it says itself; None if neither does."""
+    """Return when a checkpoint was made, as its id or else its timestamp says; None if neither."""
     ticks = _ticks(checkpoint_id)
     if ticks is not None:
         return moment(ticks // 10)
@@ -71,12 +42,12 @@ def made_at(checkpoint_id: str, timestamp: Any = None) -> datetime | None:
 
 
 def says_when(checkpoint_id: str) -> bool:
-    """Whether it is an id of LangGraph's kind, which are ordered by the time they were made."""
+    """Return whether an id is of LangGraph's kind: those are ordered by when they were made."""
     return _ticks(checkpoint_id) is not None
 
 
 def _ticks(checkpoint_id: str) -> int | None:
-    """The 100-ns ticks since 1970 that an id of LangGraph's kind holds."""
+    """Return the 100-ns ticks since 1970 that an id of LangGraph's kind holds."""
     try:
         value = uuid.UUID(checkpoint_id)
     except ValueError:
