@@ -13,6 +13,7 @@ from typing import Any, cast
 from langgraph.checkpoint.base import WRITES_IDX_MAP, Checkpoint, CheckpointMetadata
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
+from holdfast.verbs.notes import NoteBatch
 from holdfast.adapters.langgraph import task_writes
 from holdfast.adapters.langgraph.channel_codec import ChannelCodec, value_path
 from holdfast.adapters.langgraph.importing.open_source import open_source
