@@ -13,7 +13,6 @@ from typing import Any, cast
 from langgraph.checkpoint.base import WRITES_IDX_MAP, Checkpoint, CheckpointMetadata
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from holdfast.verbs.notes import NoteBatch
 from holdfast.adapters.langgraph import task_writes
 from holdfast.adapters.langgraph.channel_codec import ChannelCodec, value_path
 from holdfast.adapters.langgraph.importing.open_source import open_source
@@ -33,6 +32,7 @@ from holdfast.errors import CheckpointConflictError, InvalidArgumentError, Seria
 from holdfast.runtime import steps
 from holdfast.runtime.steps import Plan
 from holdfast.stores.base import NoteExists, NotesOnly, Query
+from holdfast.verbs.notes import NoteBatch
 
 
 @dataclass(frozen=True, slots=True)
