@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from holdfast.session.explore import Exploration, Outcome
     from holdfast.session.replay import Step as ReplayStep
     from holdfast.session.unknown import UnknownCall
-    from holdfast.workspace import Workspace
+    from holdfast.workspace import AsyncWorkspace, Workspace
 
 
 class Client(ClientBase[AsyncRuntime]):
@@ -64,7 +64,7 @@ class Client(ClientBase[AsyncRuntime]):
         *,
         append_only: Collection[str] = (),
         events: bool = False,
-        workspace: Workspace | None = None,
+        workspace: Workspace | AsyncWorkspace | None = None,
         **metadata: Any,
     ) -> str:
         """See SyncClient.save. The state is taken as it is when ``save`` is called."""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from holdfast.session.replay import Step as ReplayStep
     from holdfast.session.run import Run
     from holdfast.session.unknown import UnknownCall
-    from holdfast.workspace import Workspace
+    from holdfast.workspace import AsyncWorkspace, Workspace
 
 
 class SyncClient(ClientBase[SyncRuntime]):
@@ -62,7 +62,7 @@ class SyncClient(ClientBase[SyncRuntime]):
         *,
         append_only: Collection[str] = (),
         events: bool = False,
-        workspace: Workspace | None = None,
+        workspace: Workspace | AsyncWorkspace | None = None,
         **metadata: Any,
     ) -> str:
         """Keep a state as a new checkpoint and return its id.

@@ -17,7 +17,8 @@ from holdfast.runtime.engine import Engine
 from holdfast.runtime.steps import Plan
 from holdfast.stores.base import Query
 from holdfast.verbs.read import revive
-from holdfast.workspace import Snapshot, Workspace
+from holdfast.workspace import AsyncWorkspace, Snapshot, Workspace
+from holdfast.workspace.async_workspace import as_workspace
 
 logger = logging.getLogger("holdfast")
 
@@ -80,8 +81,8 @@ class GraphFiles:
         """The files of a workspace, or of the path of a directory; None for none."""
         if workspace is None:
             return None
-        if isinstance(workspace, Workspace):
-            return cls(workspace, runtime, is_owned=False)
+        if isinstance(workspace, (Workspace, AsyncWorkspace)):
+            return cls(as_workspace(workspace), runtime, is_owned=False)
         if isinstance(workspace, (str, os.PathLike)):
             return cls(Workspace(workspace, runtime), runtime, is_owned=True)
         raise InvalidArgumentError(

@@ -28,7 +28,7 @@ from holdfast.adapters.langgraph.sources import explaining
 from holdfast.client import Client, SyncClient
 from holdfast.errors import InvalidArgumentError
 from holdfast.runtime.steps import Plan, do
-from holdfast.workspace import Workspace
+from holdfast.workspace import AsyncWorkspace, Workspace
 
 AGENT = "langgraph"
 
@@ -58,7 +58,7 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
         serde: SerializerProtocol | None = None,
         agent_id: str = AGENT,
         append_only: Collection[str] = (),
-        workspace: Workspace | str | Path | None = None,
+        workspace: Workspace | AsyncWorkspace | str | Path | None = None,
     ) -> None:
         """Make a saver on a client, which stays yours to close.
 
