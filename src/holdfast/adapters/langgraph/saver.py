@@ -40,6 +40,7 @@ from holdfast.errors import InvalidArgumentError
 from holdfast.model import CheckpointInfo
 from holdfast.runtime.steps import Plan, do
 from holdfast.workspace import Workspace, checkout
+from holdfast.workspace import AsyncWorkspace, Workspace
 
 AGENT = "langgraph"
 
@@ -69,7 +70,7 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
         serde: SerializerProtocol | None = None,
         agent_id: str = AGENT,
         append_only: Collection[str] = (),
-        workspace: Workspace | str | Path | None = None,
+        workspace: Workspace | AsyncWorkspace | str | Path | None = None,
     ) -> None:
         """Make a saver on a client, which stays yours to close.
 
