@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
-from holdfast.core.chunk_format import ID_BYTES
 from holdfast.system.crash_points import reach
 from holdfast.workspace.blocks import Blocks
 from holdfast.workspace.content_reader import ContentReader

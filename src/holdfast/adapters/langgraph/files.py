@@ -17,8 +17,7 @@ from holdfast.runtime.engine import Engine
 from holdfast.runtime.steps import Plan
 from holdfast.stores.base import Query
 from holdfast.verbs.read import revive
-from holdfast.workspace import AsyncWorkspace, Snapshot, Workspace
-from holdfast.workspace.async_workspace import as_workspace
+from holdfast.workspace import Snapshot, Workspace
 
 logger = logging.getLogger("holdfast")
 

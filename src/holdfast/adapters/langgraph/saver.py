@@ -39,8 +39,7 @@ from holdfast.client import Client, SyncClient
 from holdfast.errors import InvalidArgumentError
 from holdfast.model import CheckpointInfo
 from holdfast.runtime.steps import Plan, do
-from holdfast.workspace import Workspace, checkout
-from holdfast.workspace import AsyncWorkspace, Workspace
+from holdfast.workspace import AsyncWorkspace, Workspace, checkout
 
 AGENT = "langgraph"
 
