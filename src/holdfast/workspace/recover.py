@@ -7,7 +7,7 @@ import os
 from contextlib import closing
 from dataclasses import replace
 
-from holdfast.core.raw import ContentLink
+from holdfast.core.kinds.content_links import ContentLink
 from holdfast.errors import CheckpointIntegrityError, WorkspaceError
 from holdfast.stores.base import Store
 from holdfast.workspace.diff import differing

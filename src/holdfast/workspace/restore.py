@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import Any
 
-from holdfast.core.raw import ContentLink
+from holdfast.core.kinds.content_links import ContentLink
 from holdfast.errors import (
     CheckpointIntegrityError,
     HoldfastError,
