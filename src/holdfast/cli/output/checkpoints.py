@@ -10,6 +10,7 @@ from holdfast.cli.output.formatting import clean
 from holdfast.core.format import checked
 from holdfast.core.shallow import shallow
 from holdfast.core.text import to_json
+from holdfast.model.fields import RICH
 from holdfast.stores.base import Query
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ def checkpoint_json(
 ) -> dict[str, Any]:
     """A checkpoint in JSON, as every command prints it."""
     data = info.as_dict()
-    data["metadata"] = to_json(info.metadata)
+    data |= {name: to_json(data[name]) for name in RICH}
     if markers is not None:
         data["markers"] = markers
         data["progress"] = None if progress is None else progress.as_dict()
