@@ -18,7 +18,6 @@ from time import monotonic, time
 from typing import Any, Literal, get_args
 
 from holdfast.core.contracts import Contract, check_contract, contract_name, contract_schema
-from holdfast.core.migrations import CURRENT_SCHEMA_VERSION
 from holdfast.errors import CheckpointNotFoundError, HandoffError, InvalidArgumentError
 from holdfast.model import Checkpoint, CheckpointInfo, checked_name, new_info
 from holdfast.runtime import steps
@@ -35,6 +34,9 @@ DEFAULT_LEASE = 300.0
 _LONGEST_REST = 30.0
 _BEHIND = 60.0
 """Seconds by which the clocks of two machines may differ before an announcement is missed."""
+
+_NO_CONTRACT = "1.0"
+"""What releases up to 0.3 wrote into an offer that has no contract."""
 
 SETTLED = "settled"
 """The note on an offer that says what became of it."""
@@ -97,7 +99,7 @@ def handoff(
         metadata=source.metadata,
         ttl_seconds=ttl_seconds,
         handoff_target=target,
-        handoff_schema=name or CURRENT_SCHEMA_VERSION,
+        handoff_schema=name,
     )
     batch = notes.NoteBatch()
     if contract is not None and (schema := contract_schema(contract)) is not None:
@@ -148,7 +150,7 @@ def _offer(info: CheckpointInfo, noted: Iterable[tuple[Note, Any]]) -> Offer:
         from_agent=info.agent_id,
         from_session=info.session_id,
         to_agent=str(info.handoff_target),
-        contract=None if info.handoff_schema == CURRENT_SCHEMA_VERSION else info.handoff_schema,
+        contract=None if info.handoff_schema == _NO_CONTRACT else info.handoff_schema,
         schema=None,
         offered_at=info.created_at,
         expires_at=info.expires_at,

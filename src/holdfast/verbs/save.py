@@ -18,6 +18,8 @@ from holdfast.model import (
     Checkpoint,
     CheckpointInfo,
     Framework,
+    check_known,
+    check_record,
     checked_name,
     checksum_fits,
     encode_payload,
@@ -36,7 +38,6 @@ from holdfast.stores.base import (
     NotTheHead,
     Query,
 )
-from holdfast.verbs.checks import check_record
 from holdfast.verbs.claims import Claim
 from holdfast.verbs.events import note as announce
 from holdfast.verbs.notes import NoteBatch
@@ -256,6 +257,7 @@ def put(engine: Engine, checkpoint: Checkpoint) -> Plan[str]:
     writer = _Writer(engine, checkpoint.payload(), claim=engine.claim(session))
     writer.encode(checkpoint.parent_id)
     info = checkpoint.info(writer.encoded.root.hex(), writer.encoded.size)
+    check_known(info)
     if not checksum_fits(info):
         raise CheckpointIntegrityError(
             checkpoint.checkpoint_id, "it was altered after it was built; build it again"
@@ -314,6 +316,7 @@ def derive(
 
     ``unless`` and ``follows`` are those of a commit.
     """
+    check_known(source)
     written = written or NoteBatch()
     session = (info.agent_id, info.session_id)
     if engine.shares_chunks and execution_state is None and context is None:

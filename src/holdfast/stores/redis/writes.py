@@ -29,7 +29,7 @@ from holdfast.stores.base import (
 )
 from holdfast.stores.redis.keys import FORMAT, SEQ, Keys, as_bytes, as_text, id_at, parted
 from holdfast.stores.redis.reads import BATCH, WRITTEN, RedisPlan, RedisReads, batches, members_of
-from holdfast.stores.redis.records import Filed, pack_note, pack_record, unpack_record
+from holdfast.stores.redis.records import IndexEntry, pack_note, pack_record, unpack_record
 from holdfast.stores.redis.scripts import (
     CLOCK,
     DOOM,
@@ -188,7 +188,7 @@ class RedisWrites(RedisReads):
             call.unless(keys.note(*commit.unless))
         if isinstance(commit, Commit):
             info = commit.info
-            filed = Filed.of(info)
+            filed = IndexEntry.of(info)
             call.own(keys.record(info.checkpoint_id), pack_record(info, token), filed.expires)
             if commit.base is not None:
                 call.need(keys.record(commit.base), "base")
@@ -275,7 +275,7 @@ class RedisWrites(RedisReads):
             placed = unpack_record(checkpoint_id, value)
         except CheckpointIntegrityError:
             return ("DEL", self.keys.record(checkpoint_id))
-        return self._removal_of(Filed.of(placed.info, placed.place), value)
+        return self._removal_of(IndexEntry.of(placed.info, placed.place), value)
 
     def _forget_scopes(self, scopes: list[str]) -> RedisPlan[None]:
         orders = yield [("ZRANGE", self.keys.order(scope), 0, -1) for scope in scopes]
@@ -300,7 +300,7 @@ class RedisWrites(RedisReads):
             (members,) = yield [(*asked, "LIMIT", 0, BATCH)]
             if not members:
                 return removed
-            records = [Filed.expiring(member) for member in members if member[:1] == b"r"]
+            records = [IndexEntry.expiring(member) for member in members if member[:1] == b"r"]
             notes = [member[1:] for member in members if member[:1] == b"n"]
             if notes:
                 yield [self._forgetting(m[:SEQ], *parted(m[SEQ:])) for m in notes]
@@ -309,7 +309,7 @@ class RedisWrites(RedisReads):
                 removed += sum((yield [self._removal_of(filed) for filed in records]))
             yield [("ZREM", self.keys.expiry, *members)]
 
-    def _removal_of(self, filed: Filed, value: bytes = b"") -> ScriptCall:
+    def _removal_of(self, filed: IndexEntry, value: bytes = b"") -> ScriptCall:
         return REMOVE(filed.keys_to_remove(self.keys), value, *filed.members_to_remove())
 
     def collect(
