@@ -15,8 +15,8 @@ from holdfast.errors import (
     StoreClosedError,
 )
 from holdfast.model import CheckpointInfo, microseconds
-from holdfast.stores.async_base import AsyncStore, at_once
 from holdfast.model.fields import RICH
+from holdfast.stores.async_base import AsyncStore, at_once
 from holdfast.stores.base import (
     NOTE_TIES,
     Collected,

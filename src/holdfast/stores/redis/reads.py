@@ -27,8 +27,8 @@ from holdfast.stores.redis.keys import (
     seq_digits,
     stamp,
 )
-from holdfast.stores.redis.scripts import Command, ScriptCall
 from holdfast.stores.redis.records import IndexEntry, PlacedRecord, unpack_note, unpack_record
+from holdfast.stores.redis.scripts import Command, ScriptCall
 
 T = TypeVar("T")
 Item = TypeVar("Item")
