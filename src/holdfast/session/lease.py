@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from holdfast.errors import SessionBusyError, SessionLostError
+from holdfast.errors import FencedError, NoteExistsError, SessionBusyError, SessionLostError
 from holdfast.ids import new_id
 from holdfast.runtime.engine import Engine
 from holdfast.runtime.steps import Plan
-from holdfast.stores.base import Fence, Fenced, NoteExists
+from holdfast.stores.base import Fence
 from holdfast.verbs import notes, stored_values
 
 DEFAULT_LEASE = 30.0
@@ -75,7 +75,7 @@ def acquire(
     written.add(engine, scope, f"lease/{number}", _value(lease))
     try:
         yield from written.write()
-    except NoteExists:
+    except NoteExistsError:
         raise SessionBusyError(
             f"session {session_id!r} was opened by another process just now"
         ) from None
@@ -174,7 +174,7 @@ def renew(engine: Engine, lease: Lease) -> Plan[Lease]:
     written.add(engine, lease.scope, f"lease/{lease.number}/{new_id()}", _value(again), again.until)
     try:
         yield from written.write(lease.fence)
-    except Fenced:
+    except FencedError:
         raise lost(lease) from None
     return again
 
@@ -186,7 +186,7 @@ def release(engine: Engine, lease: Lease, left: str = CLEAN, unknown: int = 0) -
     written.add(engine, lease.scope, f"lease/{lease.number}/released", value)
     try:
         yield from written.write()
-    except NoteExists:
+    except NoteExistsError:
         return
 
 

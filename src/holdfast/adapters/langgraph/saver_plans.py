@@ -35,6 +35,7 @@ from holdfast.errors import (
     CheckpointIntegrityError,
     CheckpointNotFoundError,
     InvalidArgumentError,
+    NoteExistsError,
     SerializationError,
 )
 from holdfast.ids import new_id
@@ -42,7 +43,7 @@ from holdfast.model import CheckpointInfo
 from holdfast.runtime import steps
 from holdfast.runtime.engine import Engine
 from holdfast.runtime.steps import Plan
-from holdfast.stores.base import Commit, Note, NoteExists, Query, Record
+from holdfast.stores.base import Commit, Note, Query, Record
 from holdfast.stores.capabilities import FindsNewest
 from holdfast.verbs import notes, save
 from holdfast.verbs.read import ancestors, restore_all, revive
@@ -391,7 +392,7 @@ def copy_thread(desk: Desk, source: str, target: str) -> Plan[None]:
         renamed = [Note.of(copy.checkpoint_id, n.key, n.body, n.expires_at) for n in noted]
         try:
             yield from _commit_copy(desk, info, copy, tuple(renamed))
-        except (CheckpointConflictError, NoteExists):
+        except (CheckpointConflictError, NoteExistsError):
             continue
 
 

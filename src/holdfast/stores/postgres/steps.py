@@ -15,6 +15,11 @@ from psycopg.errors import UndefinedColumn, UniqueViolation
 from holdfast.errors import (
     CheckpointConflictError,
     CheckpointIntegrityError,
+    FencedError,
+    MissingBaseError,
+    MissingParentError,
+    NoteExistsError,
+    NotTheHeadError,
     StoreConnectionError,
     StoreFormatError,
 )
@@ -22,13 +27,8 @@ from holdfast.model import CheckpointInfo, microseconds, moment
 from holdfast.stores.base import (
     Collected,
     Commit,
-    Fenced,
-    MissingBase,
-    MissingParent,
     Note,
-    NoteExists,
     NotesOnly,
-    NotTheHead,
     Query,
     Record,
     SessionInfo,
@@ -185,12 +185,12 @@ class Methods:
         if isinstance(commit, Commit) and refusal == "conflict":
             return CheckpointConflictError(commit.info.checkpoint_id)
         if refusal == "fenced" and commit.unless is not None:
-            return Fenced(commit.unless)
+            return FencedError(commit.unless)
         if refusal == "head":
-            return NotTheHead()
+            return NotTheHeadError()
         if refusal in ("base", "parent"):
-            return MissingBase() if refusal == "base" else MissingParent()
-        return NoteExists(commit.notes[int(refusal) - 1])
+            return MissingBaseError() if refusal == "base" else MissingParentError()
+        return NoteExistsError(commit.notes[int(refusal) - 1])
 
     def load(self, checkpoint_id: str, verify: bool = True) -> Steps[Record | None]:
         """The record with its root and what is near it, then a statement for each level below."""
@@ -328,7 +328,7 @@ def _check_keys(notes: Sequence[Note]) -> None:
     seen: set[tuple[str, str]] = set()
     for note in notes:
         if (note.scope, note.key) in seen:
-            raise NoteExists(note)
+            raise NoteExistsError(note)
         seen.add((note.scope, note.key))
 
 
