@@ -18,12 +18,18 @@ from time import monotonic, time
 from typing import Any, Literal, get_args
 
 from holdfast.core.contracts import Contract, check_contract, contract_name, contract_schema
-from holdfast.errors import CheckpointNotFoundError, HandoffError, InvalidArgumentError
+from holdfast.errors import (
+    CheckpointNotFoundError,
+    FencedError,
+    HandoffError,
+    InvalidArgumentError,
+    NoteExistsError,
+)
 from holdfast.model import Checkpoint, CheckpointInfo, checked_name, new_info
 from holdfast.runtime import steps
 from holdfast.runtime.engine import Engine
 from holdfast.runtime.steps import Plan
-from holdfast.stores.base import NOTE_TIES, Fenced, Note, NoteExists, Query
+from holdfast.stores.base import NOTE_TIES, Note, Query
 from holdfast.verbs import events, leases, notes, save, stored_values
 from holdfast.verbs.claims import Claim, last_claim
 from holdfast.verbs.read import ancestors, get_info, restore
@@ -222,7 +228,7 @@ def accept(
     try:
         unless = (found.checkpoint_id, SETTLED)
         accepted = yield from save.derive(engine, source, info, written=batch, unless=unless)
-    except (NoteExists, Fenced):
+    except (NoteExistsError, FencedError):
         _check_open((yield from offer(engine, found.checkpoint_id)))
         raise HandoffError(found.checkpoint_id, "was taken by another just now") from None
     engine.claimed((info.agent_id, info.session_id), claim)
@@ -328,9 +334,9 @@ def settle(
         events.note(engine, batch, channel, found.checkpoint_id, {"kind": outcome}, None)
     try:
         yield from batch.write(claim.fence if claim is not None else None)
-    except Fenced:
+    except FencedError:
         raise HandoffError(found.checkpoint_id, "is not yours any more: another took it") from None
-    except NoteExists:
+    except NoteExistsError:
         settled = yield from offer(engine, found.checkpoint_id)
         raise HandoffError(
             found.checkpoint_id, f"is {settled.outcome} already" + _because(settled.reason)

@@ -11,7 +11,11 @@ from holdfast.errors import (
     CheckpointConflictError,
     CheckpointIntegrityError,
     CheckpointNotFoundError,
+    FencedError,
     InvalidArgumentError,
+    MissingBaseError,
+    MissingParentError,
+    NotTheHeadError,
     StoreError,
 )
 from holdfast.model import (
@@ -29,15 +33,7 @@ from holdfast.model import (
 from holdfast.runtime import steps
 from holdfast.runtime.engine import Engine
 from holdfast.runtime.steps import Plan
-from holdfast.stores.base import (
-    Commit,
-    Fence,
-    Fenced,
-    MissingBase,
-    MissingParent,
-    NotTheHead,
-    Query,
-)
+from holdfast.stores.base import Commit, Fence, Query
 from holdfast.verbs.claims import Claim
 from holdfast.verbs.events import note as announce
 from holdfast.verbs.notes import NoteBatch
@@ -141,7 +137,7 @@ class _Writer:
         """Commit it, unless the claim that its session works on was lost to another."""
         try:
             yield from self._commit_whole(info, parent_id)
-        except Fenced as fenced:
+        except FencedError as fenced:
             if self.claim is None or fenced.fence != self.claim.fence:
                 raise
             raise self.claim.lost() from None
@@ -149,7 +145,7 @@ class _Writer:
     def _commit_whole(self, info: CheckpointInfo, parent_id: str | None) -> Plan[None]:
         try:
             yield from steps.commit(self._commit(info, parent_id))
-        except MissingBase:
+        except MissingBaseError:
             root = self.encoded.root
             self.engine.forget(self.base_id)
             self.encode(None)
@@ -212,7 +208,7 @@ def write(
 def _commit_child(writer: _Writer, info: CheckpointInfo, parent_id: str | None) -> Plan[None]:
     try:
         yield from writer.commit(info, parent_id)
-    except MissingParent:
+    except MissingParentError:
         raise CheckpointNotFoundError(
             str(parent_id),
             "it is named as the parent but is not in this store; save or import it first",
@@ -228,7 +224,7 @@ def _commit_at_head(
             writer.follows = head
             yield from writer.commit(info, head)
             return
-        except (NotTheHead, MissingParent):
+        except (NotTheHeadError, MissingParentError):
             engine.unsure((info.agent_id, info.session_id))
         finally:
             writer.follows = None
@@ -238,7 +234,7 @@ def _commit_at_head(
         try:
             yield from writer.commit(info, head)
             return
-        except MissingParent:  # removed meanwhile: whatever is the head now takes its place
+        except MissingParentError:  # removed meanwhile: whatever is the head now takes its place
             engine.forget(head)
     yield from writer.commit(info, None)
 
@@ -292,7 +288,7 @@ def fork(
     )
     try:
         return (yield from derive(engine, source, info, execution_state, context, follows=""))
-    except NotTheHead:
+    except NotTheHeadError:
         raise _not_new(info.agent_id, info.session_id) from None
 
 
@@ -332,7 +328,7 @@ def derive(
                     follows=follows,
                 )
             )
-        except (MissingBase, MissingParent):
+        except (MissingBaseError, MissingParentError):
             raise CheckpointNotFoundError(source.checkpoint_id) from None
         engine.saved(session, info.checkpoint_id, engine.base(source.checkpoint_id))
         return info.checkpoint_id

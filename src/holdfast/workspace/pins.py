@@ -15,12 +15,13 @@ from holdfast.errors import (
     CheckpointNotFoundError,
     HoldfastError,
     InvalidArgumentError,
+    MissingBaseError,
     WorkspaceError,
 )
 from holdfast.ids import new_id
 from holdfast.model import Checkpoint, moment
 from holdfast.runtime import SyncRuntime
-from holdfast.stores.base import NOTE_TIES, MissingBase, Note, NotesOnly, Query, Store
+from holdfast.stores.base import NOTE_TIES, Note, NotesOnly, Query, Store
 from holdfast.stores.capabilities import removals_of
 from holdfast.verbs import notes
 from holdfast.verbs.read import restore
@@ -87,7 +88,7 @@ class Pins:
             _, removals = self._alive
             try:
                 self._store.commit(replace(commit, removals=removals))
-            except MissingBase:
+            except MissingBaseError:
                 pass  # something was removed: perhaps this
             else:
                 self._alive = commit.notes[0].key, removals

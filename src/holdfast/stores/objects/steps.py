@@ -18,6 +18,8 @@ from holdfast.core.codec import pack, unpack
 from holdfast.errors import (
     CheckpointConflictError,
     CheckpointIntegrityError,
+    NoteExistsError,
+    RefusedError,
     StoreError,
     StoreFullError,
 )
@@ -26,11 +28,9 @@ from holdfast.stores.base import (
     Collected,
     Commit,
     Note,
-    NoteExists,
     NotesOnly,
     Query,
     Record,
-    Refused,
     SessionInfo,
     Stats,
     Store,
@@ -170,7 +170,7 @@ class Methods:
             note = Note.of(_SCOPE, "owner", compress(pack(os.urandom(8))))
             try:
                 yield _commit(NotesOnly((note,), {}))
-            except NoteExists:
+            except NoteExistsError:
                 pass  # another was first
         return owner
 
@@ -201,9 +201,9 @@ class Methods:
             notes = (*commit.notes, claim)
             try:
                 yield _commit(replace(commit, chunks=chunks, notes=notes))
-            except (CheckpointConflictError, *Refused) as refusal:
+            except (CheckpointConflictError, RefusedError) as refusal:
                 yield from self._tidy(places)
-                if not (isinstance(refusal, NoteExists) and refusal.note.scope == claim.scope):
+                if not (isinstance(refusal, NoteExistsError) and refusal.note.scope == claim.scope):
                     raise
             else:
                 yield from self._tidy(list(before.values()))
@@ -309,7 +309,7 @@ class Methods:
             try:
                 yield _commit(NotesOnly(tuple(claims.values()), {}))
                 return
-            except NoteExists as taken:
+            except NoteExistsError as taken:
                 del claims[taken.note.scope]
 
     def _referred(self, places: Collection[Place]) -> Steps[set[Place]]:

@@ -12,21 +12,16 @@ import ormsgpack
 from holdfast.errors import (
     CheckpointConflictError,
     CheckpointIntegrityError,
+    FencedError,
     InvalidArgumentError,
+    MissingBaseError,
+    MissingParentError,
+    NoteExistsError,
+    NotTheHeadError,
     StoreError,
 )
 from holdfast.model import microseconds
-from holdfast.stores.base import (
-    Collected,
-    Commit,
-    Fenced,
-    MissingBase,
-    MissingParent,
-    Note,
-    NoteExists,
-    NotesOnly,
-    NotTheHead,
-)
+from holdfast.stores.base import Collected, Commit, Note, NotesOnly
 from holdfast.stores.redis.keys import FORMAT, SEQ, Keys, as_bytes, as_text, id_at, parted
 from holdfast.stores.redis.reads import BATCH, WRITTEN, RedisPlan, RedisReads, batches, members_of
 from holdfast.stores.redis.records import IndexEntry, pack_note, pack_record, unpack_record
@@ -203,7 +198,7 @@ class RedisWrites(RedisReads):
         seen: set[tuple[str, str]] = set()
         for note in commit.notes:
             if (note.scope, note.key) in seen:
-                raise NoteExists(note)
+                raise NoteExistsError(note)
             seen.add((note.scope, note.key))
             self._add_note(call, note, token)
         return call
@@ -221,20 +216,20 @@ class RedisWrites(RedisReads):
         """Whether the work is still to be done; raises what the script refused it for."""
         word = answer[0]
         if word == b"fenced" and commit.unless is not None:
-            raise Fenced(commit.unless)
+            raise FencedError(commit.unless)
         if word == b"head":
-            raise NotTheHead
+            raise NotTheHeadError
         if word == b"base":
-            raise MissingBase
+            raise MissingBaseError
         if word == b"parent":
-            raise MissingParent
+            raise MissingParentError
         if word == b"taken":
             which = answer[1] - 1
             if isinstance(commit, Commit):
                 if which == 0:
                     raise CheckpointConflictError(commit.info.checkpoint_id)
                 which -= 1
-            raise NoteExists(commit.notes[which])
+            raise NoteExistsError(commit.notes[which])
         return bool(word == b"ok")
 
     def delete(self, checkpoint_ids: Collection[str]) -> RedisPlan[int]:

@@ -19,8 +19,13 @@ from typing import Any, TypeVar, cast
 from holdfast.errors import (
     CheckpointConflictError,
     CheckpointIntegrityError,
+    FencedError,
     HoldfastError,
     InvalidArgumentError,
+    MissingBaseError,
+    MissingParentError,
+    NoteExistsError,
+    NotTheHeadError,
     StoreError,
 )
 from holdfast.model import CheckpointInfo, microseconds, moment
@@ -29,16 +34,10 @@ from holdfast.stores.base import (
     NOTE_TIES,
     Collected,
     Commit,
-    Fenced,
-    MissingBase,
-    MissingParent,
     Note,
-    NoteExists,
     NotesOnly,
-    NotTheHead,
     Query,
     Record,
-    Refused,
     SessionInfo,
     Stats,
     Store,
@@ -140,7 +139,7 @@ class SqliteStore(Store):
             for pending in batch:
                 try:
                     self._insert(db, pending.commit, new_sessions)
-                except (HoldfastError, *Refused) as error:
+                except HoldfastError as error:
                     pending.error = error
                 else:
                     chunks += [(name, now, data) for name, data in pending.commit.chunks.items()]
@@ -162,15 +161,15 @@ class SqliteStore(Store):
     ) -> None:
         removals = commit.removals if isinstance(commit, NotesOnly) else None
         if removals is not None and removals != self._removals_now():
-            raise MissingBase
+            raise MissingBaseError
         fence = commit.unless
         if fence is not None and db.execute(sql.EXISTS_NOTE, (_key(fence[0]), fence[1])).fetchone():
-            raise Fenced(fence)
+            raise FencedError(fence)
         seen: set[tuple[str, str]] = set()
         for note in commit.notes:
             taken = db.execute(sql.EXISTS_NOTE, (_key(note.scope), note.key)).fetchone()
             if taken is not None or (note.scope, note.key) in seen:
-                raise NoteExists(note)
+                raise NoteExistsError(note)
             seen.add((note.scope, note.key))
         if isinstance(commit, Commit):
             self._insert_record(db, commit, new_sessions)
@@ -184,10 +183,10 @@ class SqliteStore(Store):
     ) -> None:
         info = commit.info
         if commit.base is not None and not _exists(db, commit.base):
-            raise MissingBase
+            raise MissingBaseError
         parent = info.parent_id if commit.needs_parent else None
         if parent is not None and parent != commit.base and not _exists(db, parent):
-            raise MissingParent
+            raise MissingParentError
         session = (info.agent_id, info.session_id)
         key = self._session_keys.get(session) or new_sessions.get(session)
         if key is None:
@@ -197,7 +196,7 @@ class SqliteStore(Store):
         check_time(info.created_at)
         last = db.execute(sql.LAST_OF_SESSION, (key,)).fetchone()
         if commit.follows is not None and commit.follows != ("" if last is None else _id(last[1])):
-            raise NotTheHead
+            raise NotTheHeadError
         after = None if last is None else last[0]
         if commit.behind is not None:
             after = max((seq for each in commit.behind for seq in _places(db, each)), default=None)
