@@ -4,6 +4,7 @@ The field is added as a person would add it: one line in the table, `holdfast/mo
 """
 
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from importlib.abc import MetaPathFinder
@@ -155,4 +156,5 @@ def golden(release: str, kind: str, path: str) -> None:
 
 if __name__ == "__main__":
     job, *arguments = sys.argv[1:]
-    {"written": written, "read": read, "golden": golden}[job](*arguments)
+    JOBS: dict[str, Callable[..., None]] = {"written": written, "read": read, "golden": golden}
+    JOBS[job](*arguments)

@@ -12,8 +12,9 @@ import pytest
 
 from holdfast import Client, SchemaMigrationError, SyncClient
 from tests.clients import url_of
+from tests.golden.make import HERE
 from tests.integration.record_field_jobs import AGENT, SESSION
-from tests.integration.test_golden import HERE, OPENERS, RELEASES
+from tests.integration.test_golden import OPENERS, RELEASES
 
 STORES = ("memory", "file", "pickle", "sqlite", "redis", "cluster", "postgres")
 NEWER = "has schema version '1.1', this Holdfast reads schema versions up to '1.0': upgrade"

@@ -1,5 +1,6 @@
 """The record: Checkpoint, CheckpointInfo, CheckpointBuilder, Framework, and their one table."""
 
+from holdfast.ids import microseconds, moment
 from holdfast.model.builder import CheckpointBuilder, new_info
 from holdfast.model.checkpoint import (
     PAYLOAD,
@@ -9,8 +10,8 @@ from holdfast.model.checkpoint import (
     show_own_path,
 )
 from holdfast.model.checks import checked_name, is_count
+from holdfast.model.field_types import Framework
 from holdfast.model.fields import FIELDS, Header
-from holdfast.model.framework import Framework
 from holdfast.model.record import (
     CheckpointInfo,
     check_known,
@@ -18,7 +19,6 @@ from holdfast.model.record import (
     checksum,
     checksum_fits,
 )
-from holdfast.model.times import microseconds, moment
 
 __all__ = [
     "FIELDS",

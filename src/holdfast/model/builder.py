@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from holdfast.ids import new_id, new_stamp
+from holdfast.ids import moment, new_id, new_stamp
 from holdfast.model.checkpoint import PAYLOAD, Checkpoint, encode_payload, make_payload
 from holdfast.model.checks import checked_name
+from holdfast.model.field_types import Framework
 from holdfast.model.fields import FIELDS
-from holdfast.model.framework import Framework
 from holdfast.model.record import CheckpointInfo
-from holdfast.model.times import moment
 
 
 class CheckpointBuilder:

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from holdfast.model.encoding import NAMES, Values
 from holdfast.model.field_types import Form
 from holdfast.model.fields import FIELDS, FIRST, LATER, RICH, Field
-from holdfast.model.record import CheckpointInfo
+from holdfast.model.record import NAMES, CheckpointInfo, Values
 
 _FIRST_NAMES = frozenset(NAMES)
 

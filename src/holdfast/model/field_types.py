@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from enum import Enum
 from functools import partial
 from operator import attrgetter
 from types import NoneType
 from typing import Any, Literal
 
+from holdfast.errors import InvalidArgumentError
+from holdfast.ids import as_iso, microseconds, moment
 from holdfast.model import checks
-from holdfast.model.framework import Framework, checked_framework
-from holdfast.model.times import as_iso, microseconds, moment
 
 Form = Literal["plain", "packed", "text"]
 """``plain`` is what checksums cover and bundles hold, ``packed`` what databases do, ``text`` what
@@ -76,6 +77,43 @@ class FieldType:
         if self.least is not None and not value >= self.least:  # nor is nan
             return f"{what} is a number from {self.least}"
         return ""
+
+
+class Framework(str, Enum):  # noqa: UP042  (StrEnum would lose the repr users compare)
+    """The framework an agent runs on.
+
+    >>> from holdfast import Framework
+    >>> Framework("langgraph")
+    <Framework.LANGGRAPH: 'langgraph'>
+    """
+
+    LANGGRAPH = "langgraph"
+    CREWAI = "crewai"
+    AUTOGEN = "autogen"
+    OPENAI_AGENTS = "openai_agents"
+    CLAUDE_AGENT_SDK = "claude_agent_sdk"
+    PYDANTIC_AI = "pydantic_ai"
+    AGENT_FRAMEWORK = "agent_framework"
+    GOOGLE_ADK = "google_adk"
+    STRANDS = "strands"
+    LLAMA_INDEX = "llama_index"
+    AGENTSCOPE = "agentscope"
+    SMOLAGENTS = "smolagents"
+    CUSTOM = "custom"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+def checked_framework(what: str, value: Framework | str) -> Framework:
+    """Return the framework of that name; InvalidArgumentError if there is none."""
+    if type(value) is Framework:
+        return value
+    try:
+        return Framework(value)
+    except ValueError:
+        names = ", ".join(framework.value for framework in Framework)
+        raise InvalidArgumentError(f"no {what} {value!r}; there are {names}") from None
 
 
 def _as_it_is(what: str, value: Any) -> Any:

@@ -29,8 +29,8 @@ from holdfast.model.field_types import (
     TEXT,
     VERSION,
     FieldType,
+    Framework,
 )
-from holdfast.model.framework import Framework
 
 FIRST_VERSION = "1.0"
 

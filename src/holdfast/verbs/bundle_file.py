@@ -41,7 +41,7 @@ from holdfast.errors import (
 )
 from holdfast.model import CheckpointInfo, check_record, checked_name, microseconds, moment
 from holdfast.model.decoding import info_of_plain
-from holdfast.model.encoding import plain_of
+from holdfast.model.record import plain_of
 from holdfast.stores.base import Note, NotesOnly, gather
 from holdfast.system.atomic_files import Draft
 from holdfast.system.directories import sync_directory

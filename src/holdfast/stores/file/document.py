@@ -26,7 +26,7 @@ from holdfast.core.json_form import (
 from holdfast.errors import CheckpointIntegrityError, SerializationError, StoreFormatError
 from holdfast.model import CheckpointInfo, checksum_fits
 from holdfast.model.decoding import info_of_text, revived
-from holdfast.model.encoding import text_of
+from holdfast.model.record import text_of
 from holdfast.stores.base import Commit, gather, seq_of
 
 FORMAT = 2

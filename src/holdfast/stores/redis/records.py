@@ -12,7 +12,7 @@ from holdfast.core.codec import pack
 from holdfast.errors import CheckpointIntegrityError
 from holdfast.model import CheckpointInfo, microseconds, moment
 from holdfast.model.decoding import info_of_packed
-from holdfast.model.encoding import packed_of
+from holdfast.model.record import packed_of
 from holdfast.stores.base import Note
 from holdfast.stores.redis.keys import SEQ, STAMP, Keys, as_bytes, joined, place, seq_of
 from holdfast.stores.shared.rows import unpacked

@@ -12,7 +12,7 @@ from holdfast.core.codec import pack, unpack
 from holdfast.errors import CheckpointIntegrityError, InvalidArgumentError
 from holdfast.model import CheckpointInfo, microseconds
 from holdfast.model.decoding import info_of_columns
-from holdfast.model.encoding import body_of
+from holdfast.model.record import body_of
 from holdfast.stores.base import TIES, seq_of
 
 Row = tuple[Any, ...]
