@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from holdfast.session.approval import Question
     from holdfast.session.async_run import AsyncRun
-    from holdfast.session.explore import Exploration, Outcome
+    from holdfast.session.exploration import Exploration, Outcome
     from holdfast.session.replay import Step as ReplayStep
     from holdfast.session.unknown import UnknownCall
     from holdfast.workspace import Workspace

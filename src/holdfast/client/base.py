@@ -14,7 +14,8 @@ from holdfast.runtime import Runtime
 from holdfast.runtime.engine import Engine
 from holdfast.runtime.steps import Plan, do
 from holdfast.stores.base import Store
-from holdfast.stores.urls import DEFAULT_PATH, open_store, shareable
+from holdfast.stores.discovery import DEFAULT_PATH, warn_of_second
+from holdfast.stores.urls import located, open_store, shareable
 from holdfast.verbs import prune as pruning
 from holdfast.verbs import save
 from holdfast.verbs.prune import Keep, Pruned
@@ -51,7 +52,12 @@ class ClientBase(Generic[R]):
 
     @classmethod
     def open(cls, url: str | None = None) -> Self:
-        """Open the store of a URL; by default that of HOLDFAST_URL, or the embedded SQLite file."""
+        """Open the store of a URL; by default the one that ``holdfast`` finds in this directory.
+
+        That is the store of HOLDFAST_URL, else the nearest ``.holdfast/`` upwards, else a new one
+        here, which the log of ``holdfast`` tells of.
+        """
+        url = located(url)
         return cls(open_store(url), url=shareable(url))
 
     @classmethod
@@ -81,6 +87,7 @@ class ClientBase(Generic[R]):
         """An SQLite file. ``durability="full"``: an acknowledged save survives a power loss."""
         from holdfast.stores.sqlite.store import SqliteStore
 
+        warn_of_second(path)
         store = SqliteStore(path, durability)
         return cls(store, url=f"sqlite:///{quote(abspath(path))}?durability={durability}")
 

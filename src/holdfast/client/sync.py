@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from holdfast.session.approval import Question
-    from holdfast.session.explore import Exploration, Outcome
+    from holdfast.session.exploration import Exploration, Outcome
     from holdfast.session.replay import Step as ReplayStep
     from holdfast.session.run import Run
     from holdfast.session.unknown import UnknownCall

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -100,14 +100,15 @@ def diff_values(old: Any, new: Any) -> Diff:
     ~ $.step: 1 -> 2
     + $.log[1]: 'b'
     """
-    from holdfast.core.chunks import encode
+    from holdfast.core.chunk_encoder import encode
     from holdfast.core.differ import Asking, diff_roots
     from holdfast.system.drive import drive
 
     a, b = encode({"execution_state": old}), encode({"execution_state": new})
     chunks = {**a.chunks, **b.chunks}
 
-    def at_hand(names: Collection[bytes]) -> Asking[Mapping[bytes, bytes]]:
-        return (yield names)
+    def ask(names: Collection[bytes]) -> Asking[dict[bytes, bytes]]:
+        given: dict[bytes, bytes] = yield names
+        return given
 
-    return drive(diff_roots(a.root, b.root, at_hand), lambda names: chunks)
+    return drive(diff_roots(a.root, b.root, ask), lambda names: chunks)

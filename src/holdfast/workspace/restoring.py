@@ -10,7 +10,7 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
-from holdfast.core.raw import Link
+from holdfast.core.kinds.content_links import ContentLink
 from holdfast.errors import (
     CheckpointIntegrityError,
     HoldfastError,
@@ -251,7 +251,11 @@ class Restorer:
             PARTIAL: True,
         }
         undo = Snapshot(
-            tree_id="", files=0, bytes=0, root=Link(journal.undo), workspace=self._keeper.name
+            tree_id="",
+            files=0,
+            bytes=0,
+            root=ContentLink(journal.undo),
+            workspace=self._keeper.name,
         )
         way_back = WayBack(self._store, self._shelf, self._keeper, undo, note)
         with closing(way_back), Inside(self._root) as inside:
@@ -345,7 +349,7 @@ class Restorer:
     def _as_snapshot(self, chunk: bytes) -> Snapshot:
         tree = self._shelf.tree(chunk)
         return Snapshot(
-            tree_id=tree.tree_id.hex(), files=0, bytes=0, root=Link(chunk), workspace=""
+            tree_id=tree.tree_id.hex(), files=0, bytes=0, root=ContentLink(chunk), workspace=""
         )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
-from holdfast.core.format import ID_BYTES
+from holdfast.core.chunk_format import ID_BYTES
 from holdfast.system.crash_points import reach
 from holdfast.workspace.blocks import Blocks
 from holdfast.workspace.contents import Contents

@@ -21,7 +21,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "after it was killed.",
     )
     parser.add_argument("--server", metavar="URL", default=SERVER, help="(%(default)s)")
-    parser.add_argument("--store", metavar="URL", help="(HOLDFAST_URL, else the embedded store)")
+    parser.add_argument(
+        "--store",
+        metavar="URL",
+        help="(default: HOLDFAST_URL, else the nearest .holdfast/ upwards)",
+    )
     parser.add_argument("--agent", metavar="NAME", default=AGENT, help="(%(default)s)")
     parser.add_argument("--graph", metavar="ID", help="the graph of threads that name none")
     options = parser.parse_args(arguments)

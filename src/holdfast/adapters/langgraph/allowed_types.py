@@ -19,7 +19,7 @@ from langgraph.checkpoint.serde._msgpack import SAFE_MSGPACK_TYPES
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from holdfast.adapters.langgraph.named_types import Allows
-from holdfast.core.classes import class_attribute, find_class
+from holdfast.core.class_names import class_attribute, find_class
 from holdfast.core.codec import Trusts
 from holdfast.errors import InvalidArgumentError
 

@@ -15,7 +15,7 @@ from holdfast.adapters.langgraph.allowed_types import trusts_of
 from holdfast.adapters.langgraph.safe_reading import DEFAULT
 from holdfast.adapters.langgraph.sealer import Sealer
 from holdfast.core.codec import Trusts, pack
-from holdfast.core.rewrite import child_path
+from holdfast.core.value_paths import child_path
 from holdfast.errors import SerializationError, UnknownTypeError
 
 

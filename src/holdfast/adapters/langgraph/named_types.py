@@ -18,7 +18,7 @@ from langgraph.checkpoint.serde.jsonplus import (
 )
 
 from holdfast.adapters.langgraph.msgpack_keys import check_dicts, check_elements
-from holdfast.core.rewrite import child_path
+from holdfast.core.value_paths import child_path
 from holdfast.errors import SerializationError
 
 Allows = Callable[[str, str], bool | None]

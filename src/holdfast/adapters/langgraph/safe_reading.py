@@ -27,7 +27,7 @@ from holdfast.adapters.langgraph.allowed_types import (
     safe_or_named,
 )
 from holdfast.adapters.langgraph.named_types import Allows, NamedTypes, opened
-from holdfast.core.rewrite import child_path
+from holdfast.core.value_paths import child_path
 from holdfast.errors import SerializationError, UnknownTypeError
 
 WHOLE, LIST, DICT = "whole", "list", "dict"

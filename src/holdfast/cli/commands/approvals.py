@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 from holdfast.cli.access.langgraph_threads import asked_json, asked_lines
 from holdfast.cli.access.opening import open_client
 from holdfast.cli.exits import OK, Ambiguous, NotFound, Refused, UsageError
-from holdfast.cli.output.formatting import age, clean
 from holdfast.cli.output.terminal import Terminal
+from holdfast.cli.output.units import age
 from holdfast.cli.parsing import Parser, close_to
-from holdfast.core.text import from_json, to_json
+from holdfast.core.json_form import from_json, to_json
 from holdfast.errors import HoldfastError
+from holdfast.system.terminal_text import clean
 
 if TYPE_CHECKING:
     from holdfast.client import SyncClient

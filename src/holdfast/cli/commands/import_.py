@@ -8,15 +8,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.cli.access.opening import open_client, place_of
+from holdfast.cli.access.opening import location_of, open_client
 from holdfast.cli.commands.export import read_from
 from holdfast.cli.exits import OK, CommandError, NotFound, UsageError
 from holdfast.cli.output.escaping import hide
-from holdfast.cli.output.formatting import clean, many
 from holdfast.cli.output.terminal import Terminal
+from holdfast.cli.output.units import many
 from holdfast.cli.parsing import Parser
 from holdfast.errors import HoldfastError, InvalidArgumentError
 from holdfast.stores.shared.secrets import secrets_in
+from holdfast.system.terminal_text import clean
 
 if TYPE_CHECKING:
     from holdfast.adapters.langgraph import Moved
@@ -80,7 +81,7 @@ def _bundle(given: Path, options: Namespace, terminal: Terminal) -> int:
 def _read(file: Path, options: Namespace, terminal: Terminal) -> int:
     if not file.exists():
         raise NotFound(f"there is no file {file}")
-    store = place_of(options, create=True).path
+    store = location_of(options, create=True).path
     if store is not None and not store.exists():  # then none is made for a file that is no bundle
         from holdfast.verbs.bundle_file import Reader
 

@@ -10,11 +10,12 @@ from holdfast.cli.access.opening import open_client
 from holdfast.cli.commands.diff import diff_lines
 from holdfast.cli.exits import OK
 from holdfast.cli.output.checkpoints import checkpoint_json, step_of
-from holdfast.cli.output.formatting import age, clean
 from holdfast.cli.output.terminal import Terminal
+from holdfast.cli.output.units import age
 from holdfast.cli.output.values import short
 from holdfast.cli.parsing import Parser, add_session
-from holdfast.core.text import to_json
+from holdfast.core.json_form import to_json
+from holdfast.system.terminal_text import clean
 
 if TYPE_CHECKING:
     from holdfast.session.replay import Step

@@ -32,7 +32,6 @@ from holdfast.errors import CheckpointConflictError, InvalidArgumentError, Seria
 from holdfast.runtime import steps
 from holdfast.runtime.steps import Plan
 from holdfast.stores.base import NoteExists, NotesOnly, Query
-from holdfast.verbs.notes import Written
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +153,7 @@ class _Move:
     def _writes(
         self, found: SourceCheckpoint, scope: str, noted: set[tuple[str, str]]
     ) -> Plan[None]:
-        written = Written()
+        written = NoteBatch()
         for rows in _by_task(self.source.writes(found)):
             key = _key(rows)
             if (scope, key) not in noted:
@@ -220,7 +219,7 @@ def _key(rows: list[SourceWrite]) -> str:
     return f"moved-{hashlib.sha256(pack(parts)).hexdigest()[:32]}"
 
 
-def _commit(written: Written) -> Plan[None]:
+def _commit(written: NoteBatch) -> Plan[None]:
     try:
         yield from written.write()
     except NoteExists:  # another move is at work on the same checkpoint

@@ -73,7 +73,7 @@ def put_writes(
     if position.checkpoint_id is None:
         raise InvalidArgumentError("put_writes needs a config with a checkpoint_id")
     scope = context.record_id(position, position.checkpoint_id)
-    written = notes.Written()
+    written = notes.NoteBatch()
     noted = task_writes.noted(codec, writes, task_id, task_path)
     written.add(context.engine, scope, new_id(), noted)
     yield from written.write()

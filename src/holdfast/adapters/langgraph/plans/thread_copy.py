@@ -6,7 +6,7 @@ from holdfast.adapters.langgraph.plans.listing import of_thread
 from holdfast.adapters.langgraph.saver_context import SaverContext
 from holdfast.adapters.langgraph.thread_position import ThreadPosition
 from holdfast.adapters.langgraph.thread_records import langgraph_id
-from holdfast.core.format import compress
+from holdfast.core.chunk_format import compress
 from holdfast.errors import CheckpointConflictError
 from holdfast.model import CheckpointInfo
 from holdfast.runtime import steps
