@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from holdfast.errors import (
-    ApprovalDenied,
+    ApprovalDeniedError,
     DivergenceError,
     RunError,
     SerializationError,
@@ -171,7 +171,7 @@ def _make(core: Core, tool: Tool, effect: Effect, fresh: bool) -> Plan[Any]:
     try:
         effect = yield from _approved(core, effect)
     except BaseException as error:
-        if fresh and not isinstance(error, ApprovalDenied):  # it was never made
+        if fresh and not isinstance(error, ApprovalDeniedError):  # it was never made
             core.made[core.place_of(effect)] -= 1
         raise
     if effect.edited:
@@ -225,7 +225,7 @@ def _approved(core: Core, effect: Effect) -> Plan[Effect]:
         )
     except Fenced:
         raise core.held().lost() from None
-    except ApprovalDenied as denied:
+    except ApprovalDeniedError as denied:
         yield from _note(core, effect.ended(status="denied", reason=denied.reason), STARTED)
         raise
 
@@ -312,7 +312,7 @@ def decide(core: Core, effect: Effect, mark: str, **changes: Any) -> Plan[None]:
 def outcome(effect: Effect) -> Any:
     """What a call gave that was made before."""
     if effect.status == "denied":
-        raise ApprovalDenied(effect.tool, effect.reason)
+        raise ApprovalDeniedError(effect.tool, effect.reason)
     if effect.error is None:
         return effect.output
     if not isinstance(effect.error, Exception):  # a record must not end the program, say

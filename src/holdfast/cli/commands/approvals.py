@@ -84,7 +84,7 @@ def approve(parser: Parser) -> None:
 def deny(parser: Parser) -> None:
     """Set up the command."""
     parser.explain(
-        "The program gets ApprovalDenied, with the reason.",
+        "The program gets ApprovalDeniedError, with the reason.",
         'holdfast deny 3f9a12bc -m "wrong account"',
     )
     _add_question(parser)

@@ -18,7 +18,7 @@ from holdfast.core.json_form import to_json
 from holdfast.system.terminal_text import clean
 
 if TYPE_CHECKING:
-    from holdfast.session.replay import Step
+    from holdfast.session.replay import ReplayedStep
 
 
 def replay(parser: Parser) -> None:
@@ -36,7 +36,7 @@ def run(options: Namespace, terminal: Terminal) -> int:
     """Show the steps of a session."""
     with open_client(options) as client:
         session = Names(client).session(options.session)
-        steps = list(client.replay(session.agent_id, session.session_id))
+        steps = list(client.replay(session.session_id, agent_id=session.agent_id))
         name = Short(client, [step.checkpoint for step in steps])
     if terminal.json:
         terminal.emit({"session_id": session.session_id, "steps": [_json(each) for each in steps]})
@@ -59,7 +59,7 @@ def run(options: Namespace, terminal: Terminal) -> int:
     return OK
 
 
-def _json(step: Step) -> dict[str, Any]:
+def _json(step: ReplayedStep) -> dict[str, Any]:
     changes = None
     if step.changes is not None:
         changes = {

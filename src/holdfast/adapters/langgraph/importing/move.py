@@ -32,6 +32,7 @@ from holdfast.errors import CheckpointConflictError, InvalidArgumentError, Seria
 from holdfast.runtime import steps
 from holdfast.runtime.steps import Plan
 from holdfast.stores.base import NoteExists, NotesOnly, Query
+from holdfast.verbs.notes import NoteBatch
 
 
 @dataclass(frozen=True, slots=True)
