@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from holdfast.session.async_run import AsyncRun
     from holdfast.session.exploration import Exploration, Outcome
     from holdfast.session.replay import ReplayedStep
-    from holdfast.workspace import Workspace
+    from holdfast.workspace import AsyncWorkspace, Workspace
 
 
 class Client(
@@ -88,7 +88,7 @@ class Client(
         *,
         append_only: Collection[str] = (),
         events: bool = False,
-        workspace: Workspace | None = None,
+        workspace: Workspace | AsyncWorkspace | None = None,
         **metadata: Any,
     ) -> str:
         """See SyncClient.save. The state is taken as it is when ``save`` is called."""

@@ -20,7 +20,7 @@ from holdfast.verbs import save
 
 if TYPE_CHECKING:
     from holdfast.stores.sqlite.connection import Durability
-    from holdfast.workspace import Snapshot, Workspace
+    from holdfast.workspace import AsyncWorkspace, Snapshot, Workspace
 
 
 class ClientBase(VerbGroup[R]):
@@ -152,7 +152,7 @@ class ClientBase(VerbGroup[R]):
         ttl_seconds: float | None,
         append_only: Collection[str],
         events: bool,
-        workspace: Workspace | None,
+        workspace: Workspace | AsyncWorkspace | None,
         metadata: dict[str, Any],
     ) -> Plan[str]:
         if not isinstance(events, bool):
@@ -162,8 +162,8 @@ class ClientBase(VerbGroup[R]):
         paths = (append_only,) if isinstance(append_only, str) else append_only
         if not isinstance(paths, Collection) or not all(isinstance(path, str) for path in paths):
             raise InvalidArgumentError(f"append_only is a list of paths, not {append_only!r}")
-        files = None if workspace is None else (yield from self._captured(workspace))
-        part = None if files is None else files.as_value()
+        captured = None if workspace is None else (yield from self._captured(workspace))
+        part = None if captured is None else captured[1].as_value()
         saved = yield from save.save(
             self._engine,
             agent_id=agent_id,
@@ -178,16 +178,19 @@ class ClientBase(VerbGroup[R]):
             append_only=paths,
             events=events,
         )
-        if workspace is not None and files is not None:
-            snapshot, keeper = files, workspace
-            yield from do(lambda: keeper.saved_with(snapshot, saved))
+        if captured is not None:
+            directory, snapshot = captured
+            yield from do(lambda: directory.saved_with(snapshot, saved))
             if session_id is not None:
                 session = session_id
-                yield from do(lambda: keeper.works_for(agent_id, session))
+                yield from do(lambda: directory.works_for(agent_id, session))
         return saved
 
-    def _captured(self, workspace: Workspace) -> Plan[Snapshot]:
-        from holdfast.workspace.workspace import as_workspace
+    def _captured(self, given: Workspace | AsyncWorkspace) -> Plan[tuple[Workspace, Snapshot]]:
+        from holdfast.workspace.async_workspace import as_workspace
 
-        checked = as_workspace(workspace)
-        return (yield from do(lambda: checked.snapshot_for_checkpoint(store=self.runtime.store)))
+        def capture() -> tuple[Workspace, Snapshot]:
+            workspace = as_workspace(given)
+            return workspace, workspace.snapshot_for_checkpoint(store=self.runtime.store)
+
+        return (yield from do(capture))

@@ -39,7 +39,7 @@ from holdfast.client import Client, SyncClient
 from holdfast.errors import InvalidArgumentError
 from holdfast.model import CheckpointInfo
 from holdfast.runtime.steps import Plan, do
-from holdfast.workspace import Workspace, checkout
+from holdfast.workspace import AsyncWorkspace, Workspace, checkout
 
 AGENT = "langgraph"
 
@@ -69,7 +69,7 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
         serde: SerializerProtocol | None = None,
         agent_id: str = AGENT,
         append_only: Collection[str] = (),
-        workspace: Workspace | str | Path | None = None,
+        workspace: Workspace | AsyncWorkspace | str | Path | None = None,
     ) -> None:
         """Make a saver on a client, which stays yours to close.
 

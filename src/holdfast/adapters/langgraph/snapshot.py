@@ -14,8 +14,8 @@ from holdfast.adapters.langgraph.sealer import Sealer
 from holdfast.errors import AdapterError, InvalidArgumentError
 from holdfast.model import Checkpoint, CheckpointBuilder, Framework
 from holdfast.verbs.thread_names import session_of
-from holdfast.workspace import Workspace
-from holdfast.workspace.workspace import as_workspace
+from holdfast.workspace import AsyncWorkspace, Workspace
+from holdfast.workspace.async_workspace import as_workspace
 
 _FIELDS = ("next", "metadata", "created_at", "tasks", "interrupts")
 _NAMING = ("thread_id", "checkpoint_ns", "checkpoint_id", "checkpoint_map")
@@ -46,7 +46,7 @@ class LangGraphAdapter:
         context: dict[str, Any] | None = None,
         ttl_seconds: float | None = None,
         *,
-        workspace: Workspace | None = None,
+        workspace: Workspace | AsyncWorkspace | None = None,
         **metadata: Any,
     ) -> Checkpoint:
         """Return the checkpoint of a StateSnapshot (or a dict of its fields), for ``client.put``.

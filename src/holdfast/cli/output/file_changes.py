@@ -84,15 +84,15 @@ def _root(tree: Any) -> bytes | None:
 
 def _compared(client: LazyClient, before: bytes, after: bytes) -> Changed | None:
     from holdfast.workspace.diff import compare
-    from holdfast.workspace.tree_reader import Shelf
+    from holdfast.workspace.tree_reader import TreeReader
 
-    shelf = Shelf(client.store)
+    reader = TreeReader(client.store)
     try:
-        found = compare(shelf, before, after)
+        found = compare(reader, before, after)
         files = _counted(found)
         if not files or files > _MANY:
             return Changed(files) if files else None
-        text = compare(shelf, before, after, text=True).text or ""
+        text = compare(reader, before, after, text=True).text or ""
     except HoldfastError:  # files that are damaged: `verify` and `diff` say so, a list goes on
         return None
     return Changed(files, *_lines(text))

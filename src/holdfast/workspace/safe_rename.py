@@ -18,7 +18,7 @@ _TRIES = 20
 _Rename = Callable[[int, bytes, int, bytes, int], int]
 
 
-class KeepsComing(Exception):
+class NameKeepsChangingError(Exception):
     """Somebody makes and removes a name faster than it can be taken."""
 
 
@@ -99,7 +99,7 @@ def put(made_fd: int, made: bytes, fd: int, name: bytes, stands: bool, spares: l
             stands = False
         except FileExistsError:
             stands = True
-    raise KeepsComing(os.fsdecode(name))
+    raise NameKeepsChangingError(os.fsdecode(name))
 
 
 def take_back(made_fd: int, made: bytes, fd: int, name: bytes, spares: list[bytes]) -> None:

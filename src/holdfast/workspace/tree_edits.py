@@ -5,26 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from holdfast.workspace.blocks import Blocks
-from holdfast.workspace.dir_fds import parent_and_name
 from holdfast.workspace.entries import DIRECTORY, Entry, pack_tree
-from holdfast.workspace.tree_reader import Shelf
+from holdfast.workspace.paths import depth, parent_and_name
+from holdfast.workspace.tree_reader import TreeReader
 
 _NEW_DIRECTORY = 0o755
 
 
-def amended(
-    shelf: Shelf, blocks: Blocks, root: bytes, changes: Mapping[bytes, Entry]
+def with_entries(
+    reader: TreeReader, blocks: Blocks, root: bytes, changes: Mapping[bytes, Entry]
 ) -> tuple[bytes, bytes, int, int]:
     """The id and chunk of a tree that has these files too, and how many files and bytes it gained.
 
     Directories that the tree has not are added; what stands in the way of one is replaced by it.
     """
     above = {
-        b"/".join(path.split(b"/")[:depth]) for path in changes for depth in range(path.count(b"/"))
+        b"/".join(path.split(b"/")[:parts]) for path in changes for parts in range(path.count(b"/"))
     } | {parent_and_name(path)[0] for path in changes}
     folders: dict[bytes, dict[bytes, Entry]] = {}
-    for path in sorted(above | {b""}, key=_depth):
-        folders[path] = _entries(shelf, root, path, folders)
+    for path in sorted(above | {b""}, key=_by_depth):
+        folders[path] = _entries(reader, root, path, folders)
     files = size = 0
     for path, entry in changes.items():
         folder, name = parent_and_name(path)
@@ -34,7 +34,7 @@ def amended(
         size += entry.size - (before.size if before is not None and is_file else 0)
         folders[folder][name] = entry
     identity = chunk = b""
-    for path in sorted(folders, key=_depth, reverse=True):
+    for path in sorted(folders, key=_by_depth, reverse=True):
         identity, raw = pack_tree(dict(sorted(folders[path].items())))
         chunk = blocks.keep(raw)
         if path:
@@ -47,17 +47,17 @@ def amended(
 
 
 def _entries(
-    shelf: Shelf, root: bytes, path: bytes, folders: Mapping[bytes, Mapping[bytes, Entry]]
+    reader: TreeReader, root: bytes, path: bytes, folders: Mapping[bytes, Mapping[bytes, Entry]]
 ) -> dict[bytes, Entry]:
     """What the tree has in a directory; nothing where it has none."""
     if not path:
-        return dict(shelf.tree(root).entries)
+        return dict(reader.tree(root).entries)
     folder, name = parent_and_name(path)
     entry = folders[folder].get(name)
     if entry is None or entry.kind != DIRECTORY:
         return {}
-    return dict(shelf.tree(entry.place).entries)
+    return dict(reader.tree(entry.location).entries)
 
 
-def _depth(path: bytes) -> tuple[int, bytes]:
-    return (path.count(b"/") + 1 if path else 0), path
+def _by_depth(path: bytes) -> tuple[int, bytes]:
+    return depth(path), path

@@ -15,28 +15,28 @@ from itertools import islice
 
 from holdfast.system.crash_points import reach
 from holdfast.workspace.clone import Cloner
-from holdfast.workspace.dir_fds import Inside, parent_and_name
-from holdfast.workspace.entries import SMALL, Entry, Place
-from holdfast.workspace.restore_plan import Plan
-from holdfast.workspace.tree_reader import Shelf, part_of
+from holdfast.workspace.dir_fds import DirFds
+from holdfast.workspace.entries import SMALL, BlockLocation, Entry
+from holdfast.workspace.paths import parent_and_name
+from holdfast.workspace.restore_plan import RestorePlan
+from holdfast.workspace.tree_reader import TreeReader, part_of
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _OWNER = 0o700
 _THREADS = min(4, os.cpu_count() or 1)
 _BLOCKS_AT_ONCE = 4
 _ZEROS = bytes(64 * 1024)
 
 
-class Applier:
+class Stager:
     """Makes what a plan wants, in a directory beside the rest."""
 
     def __init__(
         self,
         root: bytes,
         staging: bytes,
-        plan: Plan,
-        shelf: Shelf,
+        plan: RestorePlan,
+        reader: TreeReader,
         progress: Callable[[int, int | None], None] | None = None,
         whole: bool = False,
         cloner: Cloner | None = None,
@@ -44,80 +44,80 @@ class Applier:
         self._root = root
         self._staging = staging
         self._plan = plan
-        self._shelf = shelf
+        self._reader = reader
         self._progress = progress
         self._cloner = cloner
         self._tops: dict[bytes, bytes] = {b"": staging} if whole else {}
         self.staged: dict[bytes, bytes] = {}
         """Where each thing is made that is moved into place on its own."""
-        self._places: dict[bytes, bytes] = {}
+        self._staged_paths: dict[bytes, bytes] = {}
         self._done = 0
         self._umask = _umask()
         for path, _ in plan.directories:
-            self._places[path] = self._tops[path] = self._new_place(path)
+            self._staged_paths[path] = self._tops[path] = self._new_staged_path(path)
         for path, _ in (*plan.symlinks, *plan.files):
-            self._places[path] = self._new_place(path)
+            self._staged_paths[path] = self._new_staged_path(path)
 
-    def stage(self, inside: Inside) -> None:
+    def stage(self, dirs: DirFds) -> None:
         """Make everything that is new, aside."""
-        os.mkdir(self._staging, _OWNER, dir_fd=inside.directory(b""))
+        os.mkdir(self._staging, _OWNER, dir_fd=dirs.directory(b""))
         reach("workspace:staging")
-        self._stage_directories(inside)
+        self._stage_directories(dirs)
         for path, entry in self._plan.symlinks:
-            above, name = parent_and_name(self._places[path])
-            fd = inside.directory(above)
-            os.symlink(entry.place, name, dir_fd=fd)
+            above, name = parent_and_name(self._staged_paths[path])
+            fd = dirs.directory(above)
+            os.symlink(entry.location, name, dir_fd=fd)
             _set_time(name, entry, fd)
             self._tell()
-        self._stage_files(inside)
+        self._stage_files(dirs)
         reach("workspace:staged")
 
-    def _stage_directories(self, inside: Inside) -> None:
+    def _stage_directories(self, dirs: DirFds) -> None:
         """Make new directories; those that could not be filled get their mode at the end."""
         passed_on = set()  # a directory passes its set-group-id bit on to those made in it
-        if os.fstat(inside.directory(self._staging)).st_mode & stat.S_ISGID:
+        if os.fstat(dirs.directory(self._staging)).st_mode & stat.S_ISGID:
             passed_on.add(self._staging)
         for path, entry in self._plan.directories:
-            place = self._places[path]
-            above, name = parent_and_name(place)
-            fd = inside.directory(above)
+            staged_path = self._staged_paths[path]
+            above, name = parent_and_name(staged_path)
+            fd = dirs.directory(above)
             usable = entry.mode & _OWNER == _OWNER
             if usable and not entry.mode & (self._umask | 0o7000) and above not in passed_on:
                 os.mkdir(name, entry.mode, dir_fd=fd)
                 continue
             os.mkdir(name, _OWNER, dir_fd=fd)
-            os.fchmod(inside.directory(place), entry.mode if usable else _OWNER)
+            os.fchmod(dirs.directory(staged_path), entry.mode if usable else _OWNER)
             if usable and entry.mode & stat.S_ISGID:
-                passed_on.add(place)
+                passed_on.add(staged_path)
 
-    def _stage_files(self, inside: Inside) -> None:
+    def _stage_files(self, dirs: DirFds) -> None:
         by_block: dict[bytes, list[tuple[bytes, Entry]]] = {}
         for path, entry in self._plan.files:
-            place = self._places[path]
-            if isinstance(entry.place, Place):
-                by_block.setdefault(entry.place.block, []).append((place, entry))
+            staged_path = self._staged_paths[path]
+            if isinstance(entry.location, BlockLocation):
+                by_block.setdefault(entry.location.block, []).append((staged_path, entry))
             else:
-                self._write(inside, place, entry, self._shelf.read(entry))
+                self._write(dirs, staged_path, entry, self._reader.read(entry))
                 self._tell()
         if len(by_block) == 1:
-            self._tell(self._write_blocks(inside, by_block))
+            self._tell(self._write_blocks(dirs, by_block))
         elif by_block:
             self._stage_in_threads(by_block)
 
     def _stage_in_threads(self, by_block: dict[bytes, list[tuple[bytes, Entry]]]) -> None:
         """Each thread fetches some blocks and writes all files that lie in them."""
         names = iter(by_block)
-        hands: list[Inside] = []
+        hands: list[DirFds] = []
 
         def work(job: dict[bytes, list[tuple[bytes, Entry]]]) -> int:
             try:
-                inside = hands.pop()
+                dirs = hands.pop()
             except IndexError:
-                inside = Inside(self._root)
+                dirs = DirFds(self._root)
             try:
-                return self._write_blocks(inside, job)
+                return self._write_blocks(dirs, job)
             finally:
-                hands.append(inside)
+                hands.append(dirs)
 
         running: deque[Future[int]] = deque()
         pool = ThreadPoolExecutor(_THREADS, "holdfast-restore")
@@ -130,18 +130,18 @@ class Applier:
                 self._tell(running.popleft().result())
         finally:
             pool.shutdown(cancel_futures=True)
-            for inside in hands:
-                inside.close()
+            for dirs in hands:
+                dirs.close()
 
-    def _write_blocks(self, inside: Inside, job: dict[bytes, list[tuple[bytes, Entry]]]) -> int:
-        for name, raw in self._shelf.blocks(job):
-            for place, entry in job[name]:
-                self._write(inside, place, entry, [part_of(raw, entry)])
+    def _write_blocks(self, dirs: DirFds, job: dict[bytes, list[tuple[bytes, Entry]]]) -> int:
+        for name, raw in self._reader.blocks(job):
+            for staged_path, entry in job[name]:
+                self._write(dirs, staged_path, entry, [part_of(raw, entry)])
         return sum(map(len, job.values()))
 
-    def _write(self, inside: Inside, place: bytes, entry: Entry, data: Iterable[bytes]) -> None:
-        above, name = parent_and_name(place)
-        fd = os.open(name, _NEW, entry.mode, dir_fd=inside.directory(above))
+    def _write(self, dirs: DirFds, staged_path: bytes, entry: Entry, data: Iterable[bytes]) -> None:
+        above, name = parent_and_name(staged_path)
+        fd = os.open(name, _NEW, entry.mode, dir_fd=dirs.directory(above))
         try:
             if self._cloner is not None and entry.size > SMALL and self._cloner.clone(fd, entry):
                 pass
@@ -158,26 +158,26 @@ class Applier:
         finally:
             os.close(fd)
 
-    def _new_place(self, path: bytes) -> bytes:
+    def _new_staged_path(self, path: bytes) -> bytes:
         """Where a path is made aside: in the new directory it belongs to, or on its own."""
         above, name = parent_and_name(path)
-        place = self._tops.get(above)
-        if place is not None:
-            return place + b"/" + name
-        place = self.staged[path] = b"%b/%d" % (self._staging, len(self.staged))
-        return place
+        staged_path = self._tops.get(above)
+        if staged_path is not None:
+            return staged_path + b"/" + name
+        staged_path = self.staged[path] = b"%b/%d" % (self._staging, len(self.staged))
+        return staged_path
 
     def _tell(self, files: int = 1) -> None:
         self._done += files
         if self._progress is not None:
             self._progress(self._done, len(self._plan.files) + len(self._plan.symlinks))
 
-    def tighten(self, inside: Inside) -> None:
+    def tighten(self, dirs: DirFds) -> None:
         """Give the directories of a fork, which are all there now, the modes that they get."""
         for path, entry in reversed(self._plan.directories):
             if entry.mode & _OWNER != _OWNER:
-                os.fchmod(inside.directory(self._places[path]), entry.mode)
-        top = inside.directory(self._staging)
+                os.fchmod(dirs.directory(self._staged_paths[path]), entry.mode)
+        top = dirs.directory(self._staging)
         passed_on = os.fstat(top).st_mode & stat.S_ISGID
         os.fchmod(top, 0o777 & ~self._umask | _OWNER | passed_on)
 
@@ -211,12 +211,12 @@ def _set_time(name: bytes, entry: Entry, fd: int) -> None:
 
 def remove_staging(root: bytes, name: bytes) -> None:
     """Remove what a restore made aside, wherever it was stopped; follows no symlink."""
-    with Inside(root) as inside:
-        if not _is_directory(name, inside.directory(b"")):
+    with DirFds(root) as dirs:
+        if not _is_directory(name, dirs.directory(b"")):
             return
         found = [name]
         for path in found:  # grows as it goes
-            fd = inside.directory(path)
+            fd = dirs.directory(path)
             os.fchmod(fd, _OWNER)
             for inner in map(os.fsencode, os.listdir(fd)):
                 if _is_directory(inner, fd):
@@ -225,8 +225,8 @@ def remove_staging(root: bytes, name: bytes) -> None:
                     os.unlink(inner, dir_fd=fd)
         for path in reversed(found):
             above, last = parent_and_name(path)
-            inside.forget(path)
-            os.rmdir(last, dir_fd=inside.directory(above))
+            dirs.forget(path)
+            os.rmdir(last, dir_fd=dirs.directory(above))
 
 
 def _is_directory(name: bytes, fd: int) -> bool:

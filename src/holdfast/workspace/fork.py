@@ -8,19 +8,19 @@ from collections.abc import Collection
 from holdfast.errors import InvalidArgumentError
 from holdfast.system.crash_points import reach
 from holdfast.system.unfinished import Unfinished
-from holdfast.workspace.apply import Applier, remove_staging
 from holdfast.workspace.capture import Progress
 from holdfast.workspace.clone import Cloner
-from holdfast.workspace.dir_fds import Inside
+from holdfast.workspace.dir_fds import DirFds
 from holdfast.workspace.disk_errors import check_room, explained
 from holdfast.workspace.entries import TEMPORARY
 from holdfast.workspace.restore_plan import make_plan
 from holdfast.workspace.results import Snapshot
-from holdfast.workspace.tree_reader import Shelf
+from holdfast.workspace.staging import Stager, remove_staging
+from holdfast.workspace.tree_reader import TreeReader
 
 
 def fork(
-    shelf: Shelf,
+    reader: TreeReader,
     source: Snapshot,
     path: bytes,
     progress: Progress | None = None,
@@ -41,16 +41,16 @@ def fork(
             f"{os.fsdecode(path)!r} is not empty: fork into a new or empty directory"
         )
     os.makedirs(above, exist_ok=True)
-    plan = make_plan({}, shelf, source.root.name, None)
+    plan = make_plan({}, reader, source.root.name, None)
     check_room(above, plan)
-    with Unfinished(files, above, TEMPORARY + b"fork-") as unfinished, Inside(above) as inside:
+    with Unfinished(files, above, TEMPORARY + b"fork-") as unfinished, DirFds(above) as dirs:
         staging = unfinished.name
         try:
-            applier = Applier(above, staging, plan, shelf, progress, True, cloner)
-            applier.stage(inside)
-            applier.tighten(inside)
-            inside.forget(staging)
-            fd = inside.directory(b"")
+            stager = Stager(above, staging, plan, reader, progress, True, cloner)
+            stager.stage(dirs)
+            stager.tighten(dirs)
+            dirs.forget(staging)
+            fd = dirs.directory(b"")
             os.rename(staging, name, src_dir_fd=fd, dst_dir_fd=fd)
             reach("workspace:forked")
         except BaseException as error:

@@ -19,14 +19,14 @@ from dataclasses import dataclass, field
 
 from holdfast.core.chunk_format import ID_BYTES
 from holdfast.system.crash_points import reach
-from holdfast.workspace.contents import Contents
-from holdfast.workspace.dir_fds import Inside, parent_and_name
-from holdfast.workspace.entries import DIRECTORY, FILE, HELD, SYMLINK, Entry
-from holdfast.workspace.index import MODE, MTIME, SIZE, Key, key_of
-from holdfast.workspace.swap import Held
-from holdfast.workspace.writers import is_open_for_writing
+from holdfast.workspace.content_reader import ContentReader
+from holdfast.workspace.dir_fds import READ, DirFds
+from holdfast.workspace.entries import DIRECTORY, FILE, HELD, SYMLINK, Entry, symlink_entry
+from holdfast.workspace.open_writers import is_open_for_writing
+from holdfast.workspace.paths import parent_and_name
+from holdfast.workspace.stat_keys import MODE, MTIME, SIZE, Key, key_at, key_of
+from holdfast.workspace.swap import MovedAside
 
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _ROUNDS = 5
 _AT_ONCE = 2**20
 
@@ -35,23 +35,23 @@ Keep = Callable[[Mapping[bytes, Entry]], None]
 
 
 @dataclass
-class Settled:
+class LateChanges:
     """What was found out about the files that were moved aside."""
 
     late: dict[bytes, Entry] = field(default_factory=dict)
     """Those that were changed meanwhile, as they were last."""
-    beside: list[tuple[bytes, bytes]] = field(default_factory=list)
+    held: list[tuple[bytes, bytes]] = field(default_factory=list)
     """Those that may still be written to: their paths, and where they are kept now."""
     tree_id: str = ""
     """A tree that has those that were late, where no other has them."""
 
     def __bool__(self) -> bool:
-        return bool(self.late or self.beside)
+        return bool(self.late or self.held)
 
 
 @dataclass(slots=True)
-class _Open:
-    held: Held
+class _OpenedFile:
+    moved: MovedAside
     fd: int
     is_gone: bool = False
     captured: Entry | None = None
@@ -63,26 +63,28 @@ class _Open:
             os.close(fd)
 
 
-class Settler:
+class AsideCleaner:
     """Lets go of the files that one restore moved aside."""
 
-    def __init__(self, inside: Inside, staging: bytes, contents: Contents, keep: Keep) -> None:
-        self._inside = inside
+    def __init__(
+        self, dirs: DirFds, staging: bytes, content_reader: ContentReader, keep: Keep
+    ) -> None:
+        self._dirs = dirs
         self._staging = staging
-        self._contents = contents
+        self._content_reader = content_reader
         self._keep = keep
-        self.done = Settled()
+        self.done = LateChanges()
 
-    def settle(self, held: Iterable[Held]) -> Settled:
+    def clean(self, moved: Iterable[MovedAside]) -> LateChanges:
         """Look at each, keep what is new in it, and remove it. May be called again."""
-        suspects: list[_Open] = []
+        suspects: list[_OpenedFile] = []
         try:
-            self._inside.directory(self._staging)
+            self._dirs.directory(self._staging)
         except FileNotFoundError:
             return self.done  # all of it was let go
         try:
             seen: set[bytes] = set()
-            for each in held:
+            for each in moved:
                 if each.path in seen:  # a tree has one of each name, and this came after another
                     with suppress(FileNotFoundError):
                         self.put_beside(each.slot, each.path)
@@ -98,40 +100,40 @@ class Settler:
                 suspects = self._round(suspects)
             for opened in suspects:
                 if not opened.is_gone:
-                    self.put_beside(opened.held.slot, opened.held.path)
+                    self.put_beside(opened.moved.slot, opened.moved.path)
         finally:
             for opened in suspects:
                 opened.close()
         return self.done
 
-    def _look(self, held: Held) -> _Open | None:
+    def _look(self, moved: MovedAside) -> _OpenedFile | None:
         """Remove a file that is what was captured; else it is to be captured."""
-        aside = self._inside.directory(self._staging)
-        if stat.S_ISLNK(held.key[MODE]):
-            self._settle_symlink(aside, held)
+        aside = self._dirs.directory(self._staging)
+        if stat.S_ISLNK(moved.key[MODE]):
+            self._clean_symlink(aside, moved)
             return None
         try:
-            fd = os.open(held.slot, _READ, dir_fd=aside)
+            fd = os.open(moved.slot, READ, dir_fd=aside)
         except FileNotFoundError:
             return None  # let go already
         except PermissionError:  # made unreadable meanwhile, or never captured for that
-            if held.is_sure and _key(aside, held.slot) == held.key:
-                os.unlink(held.slot, dir_fd=aside)
+            if moved.is_sure and key_at(aside, moved.slot) == moved.key:
+                os.unlink(moved.slot, dir_fd=aside)
             else:
-                self.put_beside(held.slot, held.path)
+                self.put_beside(moved.slot, moved.path)
             return None
-        opened = _Open(held, fd)
+        opened = _OpenedFile(moved, fd)
         try:
-            if not held.is_sure or key_of(os.fstat(fd)) != held.key:
+            if not moved.is_sure or key_of(os.fstat(fd)) != moved.key:
                 return opened
             if is_open_for_writing(fd):
-                self.put_beside(held.slot, held.path)
+                self.put_beside(moved.slot, moved.path)
                 os.close(fd)
                 return None
-            os.unlink(held.slot, dir_fd=aside)
+            os.unlink(moved.slot, dir_fd=aside)
             opened.is_gone = True
             now = key_of(os.fstat(fd))
-            if (now[MTIME], now[SIZE]) != (held.key[MTIME], held.key[SIZE]):
+            if (now[MTIME], now[SIZE]) != (moved.key[MTIME], moved.key[SIZE]):
                 return opened
         except BaseException:
             os.close(fd)
@@ -139,85 +141,83 @@ class Settler:
         os.close(fd)
         return None
 
-    def _settle_symlink(self, aside: int, held: Held) -> None:
+    def _clean_symlink(self, aside: int, moved: MovedAside) -> None:
         try:
-            target = os.readlink(held.slot, dir_fd=aside)
+            target = os.readlink(moved.slot, dir_fd=aside)
         except FileNotFoundError:
             return  # let go already
-        entry = held.entry
-        if entry is None or entry.kind != SYMLINK or entry.place != target:
-            content = hashlib.sha256(target).digest()[:ID_BYTES]
-            mtime = held.key[MTIME]
-            self.done.late[held.path] = Entry(SYMLINK, 0, mtime, len(target), content, target)
+        entry = moved.entry
+        if entry is None or entry.kind != SYMLINK or entry.location != target:
+            self.done.late[moved.path] = symlink_entry(target, moved.key[MTIME])
             self._keep(self.done.late)
-        os.unlink(held.slot, dir_fd=aside)
+        os.unlink(moved.slot, dir_fd=aside)
 
-    def _round(self, suspects: list[_Open]) -> list[_Open]:
+    def _round(self, suspects: list[_OpenedFile]) -> list[_OpenedFile]:
         """Capture what changed, and remove what held still; returns what did not."""
-        aside = self._inside.directory(self._staging)
-        found: list[tuple[_Open, bool]] = []
+        aside = self._dirs.directory(self._staging)
+        found: list[tuple[_OpenedFile, bool]] = []
         is_new = False
         for opened in suspects:
             entry, is_still = self._read(opened)
-            known = opened.captured or opened.held.entry
+            known = opened.captured or opened.moved.entry
             if known is None or entry[:5] != known[:5]:
-                opened.captured = self.done.late[opened.held.path] = entry
+                opened.captured = self.done.late[opened.moved.path] = entry
                 is_new = True
             found.append((opened, is_still))
         if is_new:
             self._keep(self.done.late)
-        reach("workspace:amended")
-        left: list[_Open] = []
+        reach("workspace:with_entries")
+        left: list[_OpenedFile] = []
         for opened, is_still in found:
             if not opened.is_gone and is_open_for_writing(opened.fd):
-                self.put_beside(opened.held.slot, opened.held.path)
+                self.put_beside(opened.moved.slot, opened.moved.path)
                 opened.close()
                 continue
             if is_still and not opened.is_gone:
                 with suppress(FileNotFoundError):
-                    os.unlink(opened.held.slot, dir_fd=aside)
+                    os.unlink(opened.moved.slot, dir_fd=aside)
                 opened.is_gone = True
-            known = opened.captured or opened.held.entry
+            known = opened.captured or opened.moved.entry
             if is_still and known is not None and _digest(opened.fd) == known.content:
                 opened.close()
             else:
                 left.append(opened)
         return left
 
-    def _read(self, opened: _Open) -> tuple[Entry, bool]:
+    def _read(self, opened: _OpenedFile) -> tuple[Entry, bool]:
         """What a file holds, and whether it held still while it was read."""
         before: Key = key_of(os.fstat(opened.fd))
         os.lseek(opened.fd, 0, os.SEEK_SET)
-        entry = self._contents.read(opened.fd, before, opened.held.entry)
+        entry = self._content_reader.read(opened.fd, before, opened.moved.entry)
         now: Key = key_of(os.fstat(opened.fd))
         return entry, (now[MTIME], now[SIZE]) == (before[MTIME], before[SIZE]) == (
             entry.mtime,
             entry.size,
         )
 
-    def put_all_beside(self, held: Iterable[Held]) -> None:
+    def put_all_beside(self, moved: Iterable[MovedAside]) -> None:
         """Keep all that is still aside and may be newer than what was captured."""
-        for each in held:
-            aside = self._inside.directory(self._staging)
+        for each in moved:
+            aside = self._dirs.directory(self._staging)
             with suppress(FileNotFoundError):
-                if not each.is_sure or _key(aside, each.slot) != each.key:
+                if not each.is_sure or key_at(aside, each.slot) != each.key:
                     self.put_beside(each.slot, each.path)
 
     def put_beside(self, slot: bytes, path: bytes) -> None:
         """Keep something that cannot be captured, in a directory of its own in the workspace."""
-        number = len(self.done.beside)
+        number = len(self.done.held)
         above = HELD + self._staging.rpartition(b"-")[2]
-        top = self._inside.directory(b"")
+        top = self._dirs.directory(b"")
         with suppress(FileExistsError):
             os.mkdir(above, 0o700, dir_fd=top)
         name = b"%d-%b" % (number, parent_and_name(path)[1][-200:])
         os.rename(
             slot,
             name,
-            src_dir_fd=self._inside.directory(self._staging),
-            dst_dir_fd=self._inside.directory(above),
+            src_dir_fd=self._dirs.directory(self._staging),
+            dst_dir_fd=self._dirs.directory(above),
         )
-        self.done.beside.append((path, above + b"/" + name))
+        self.done.held.append((path, above + b"/" + name))
 
 
 def _digest(fd: int) -> bytes:
@@ -231,27 +231,23 @@ def _digest(fd: int) -> bytes:
     return digest.digest()[:ID_BYTES]
 
 
-def _key(fd: int, name: bytes) -> Key:
-    return key_of(os.stat(name, dir_fd=fd, follow_symlinks=False))
-
-
 def left_aside(
-    inside: Inside,
+    dirs: DirFds,
     staging: bytes,
     moves: Iterable[tuple[bytes, bytes]],
     wanted: Callable[[bytes], Iterable[Entry | None]],
-) -> tuple[list[Held], list[tuple[bytes, bytes]]]:
+) -> tuple[list[MovedAside], list[tuple[bytes, bytes]]]:
     """What a restore that was killed left aside and that neither of its trees has.
 
     ``wanted`` gives what the trees say of a path. The second list is of directories, which somebody
     put where a file was to be.
     """
     try:
-        aside = inside.directory(staging)
+        aside = dirs.directory(staging)
     except (FileNotFoundError, NotADirectoryError):
         return [], []
     paths = dict(moves)
-    files: list[Held] = []
+    files: list[MovedAside] = []
     directories: list[tuple[bytes, bytes]] = []
     for slot in map(os.fsencode, os.listdir(aside)):
         path = paths.get(slot.partition(b"~")[0])
@@ -260,25 +256,25 @@ def left_aside(
         stack = [(slot, path)]
         while stack:
             slot, path = stack.pop()
-            key, known = _key(aside, slot), [entry for entry in wanted(path) if entry is not None]
+            key, known = key_at(aside, slot), [entry for entry in wanted(path) if entry is not None]
             if not stat.S_ISDIR(key[MODE]):
-                if not any(_is(aside, slot, key, entry) for entry in known):
-                    files.append(Held(path, slot, None, key, is_sure=False))
+                if not any(_holds(aside, slot, key, entry) for entry in known):
+                    files.append(MovedAside(path, slot, None, key, is_sure=False))
             elif any(entry.kind == DIRECTORY for entry in known):
-                within = os.listdir(inside.directory(staging + b"/" + slot))
+                within = os.listdir(dirs.directory(staging + b"/" + slot))
                 stack += [(slot + b"/" + n, path + b"/" + n) for n in map(os.fsencode, within)]
             else:
                 directories.append((slot, path))
     return files, directories
 
 
-def _is(aside: int, slot: bytes, key: Key, entry: Entry) -> bool:
+def _holds(aside: int, slot: bytes, key: Key, entry: Entry) -> bool:
     """Whether a file that was left aside holds what an entry says."""
     if stat.S_ISLNK(key[MODE]):
-        return entry.kind == SYMLINK and os.readlink(slot, dir_fd=aside) == entry.place
+        return entry.kind == SYMLINK and os.readlink(slot, dir_fd=aside) == entry.location
     if entry.kind != FILE or not stat.S_ISREG(key[MODE]) or key[SIZE] != entry.size:
         return False
-    fd = os.open(slot, _READ, dir_fd=aside)
+    fd = os.open(slot, READ, dir_fd=aside)
     try:
         return _digest(fd) == entry.content
     finally:

@@ -6,11 +6,11 @@ import hashlib
 import os
 from collections.abc import Callable, Collection
 
-from holdfast.core.chunk_format import ID_BYTES
-from holdfast.workspace.blocks import Block, Blocks, Spot
+from holdfast.core.chunk_format import ID_BYTES, chunk_id
+from holdfast.workspace.blocks import Block, Blocks, PendingLocation
 from holdfast.workspace.cut import cut
 from holdfast.workspace.entries import EMPTY_FILE, FILE, SMALL, Entry, file_mode, pack_pieces
-from holdfast.workspace.index import MODE, MTIME, SIZE, Key
+from holdfast.workspace.stat_keys import MODE, MTIME, SIZE, Key
 
 _AT_ONCE = 2**20
 
@@ -19,7 +19,7 @@ class _Pieces(list[tuple[Block, int]]):
     """The pieces of a large file, whose names are not known before they are hashed."""
 
 
-class Contents:
+class ContentReader:
     """Reads files into blocks, each content once."""
 
     def __init__(
@@ -44,14 +44,14 @@ class Contents:
         data = data[:SMALL]  # one that grew past it is seen to have changed, and read again
         if not data:
             return Entry(FILE, mode, mtime, 0, EMPTY_FILE, None)
-        content = hashlib.sha256(data).digest()[:ID_BYTES]
-        place = self._place_of(content, before)
-        if place is None:
-            place = self._new[content] = self._blocks.add(data)
-        return Entry(FILE, mode, mtime, len(data), content, place)
+        content = chunk_id(data)
+        location = self._location_of(content, before)
+        if location is None:
+            location = self._new[content] = self._blocks.add(data)
+        return Entry(FILE, mode, mtime, len(data), content, location)
 
     def _large(self, fd: int, mode: int, mtime: int, length: int, before: Entry | None) -> Entry:
-        if before is not None and before.kind == FILE and isinstance(before.place, bytes):
+        if before is not None and before.kind == FILE and isinstance(before.location, bytes):
             self._blocks.known.update(self._pieces_of(before))
         digest = hashlib.sha256()
         pieces: list[tuple[Block, int]] = []
@@ -68,21 +68,21 @@ class Contents:
         content = digest.digest()[:ID_BYTES]
         if size == 0:
             return Entry(FILE, mode, mtime, 0, EMPTY_FILE, None)
-        place = self._place_of(content, before)
-        if place is None:
-            place = self._new[content] = _Pieces(pieces)
-        return Entry(FILE, mode, mtime, size, content, place)
+        location = self._location_of(content, before)
+        if location is None:
+            location = self._new[content] = _Pieces(pieces)
+        return Entry(FILE, mode, mtime, size, content, location)
 
-    def _place_of(self, content: bytes, before: Entry | None) -> object:
+    def _location_of(self, content: bytes, before: Entry | None) -> object:
         if before is not None and before.kind == FILE and before.content == content:
-            return before.place
+            return before.location
         return self._new[content] if content in self._new else self._stored(content)
 
     def settled(self, entry: Entry) -> Entry:
         """The entry with where its bytes lie, once all blocks have their names."""
-        if isinstance(entry.place, Spot):
-            return entry._replace(place=entry.place.place())
-        if isinstance(entry.place, _Pieces):
-            listed = [(block.name, length) for block, length in entry.place]
-            return entry._replace(place=self._blocks.keep(pack_pieces(listed)))
+        if isinstance(entry.location, PendingLocation):
+            return entry._replace(location=entry.location.location())
+        if isinstance(entry.location, _Pieces):
+            listed = [(block.name, length) for block, length in entry.location]
+            return entry._replace(location=self._blocks.keep(pack_pieces(listed)))
         return entry
