@@ -99,7 +99,7 @@ def test_closing_lets_go_of_the_runs_that_are_open_on_the_client() -> None:
         run.checkpoint()
 
 
-def test_without_a_client_or_url_it_is_the_store_of_the_environment(
+def test_without_a_client_or_url_it_is_the_store_that_holdfast_finds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOLDFAST_URL", f"sqlite:///{tmp_path / 'named.db'}")
