@@ -8,7 +8,7 @@ difference is the value itself.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from typing import Any, TypeVar
 
 import ormsgpack
@@ -34,10 +34,12 @@ from holdfast.core.list_alignment import aligned, trimmed
 from holdfast.core.safe_repr import shown
 from holdfast.core.shallow_reader import Hole, shallow
 from holdfast.errors import CheckpointIntegrityError
+from holdfast.system.drive import drive
 
 T = TypeVar("T")
-Chunks = Mapping[bytes, bytes]
-Asking = Generator[Iterable[bytes], Chunks, T]
+Asking = Generator[Any, Any, T]
+Fetch = Callable[[Collection[bytes]], Asking[Mapping[bytes, bytes]]]
+"""Gives chunks by name, and may have to wait for them."""
 
 _ROOT_PATHS = {
     "execution_state": "$",
@@ -49,9 +51,9 @@ _ROOT_PATHS = {
 _KEY_WIDTH = 200
 
 
-def diff_roots(old: bytes, new: bytes, allow_pickle: bool = False) -> Asking[Diff]:
-    """What changed between two states, given chunks as it asks for them."""
-    differ = _Differ(allow_pickle)
+def diff_roots(old: bytes, new: bytes, fetch: Fetch, allow_pickle: bool = False) -> Asking[Diff]:
+    """Return what changed between two states, of which only the chunks that differ are fetched."""
+    differ = _Differ(fetch, allow_pickle)
     try:
         yield from differ.payloads(old, new)
     except RecursionError:
@@ -82,7 +84,8 @@ class _Chunks(dict[bytes, bytes]):
 
 
 class _Differ:
-    def __init__(self, allow_pickle: bool) -> None:
+    def __init__(self, fetch: Fetch, allow_pickle: bool) -> None:
+        self._fetch = fetch
         self.diff = Diff()
         self.allow_pickle = allow_pickle
         self.chunks = _Chunks()
@@ -103,7 +106,7 @@ class _Differ:
     def _need(self, names: Iterable[bytes]) -> Asking[None]:
         missing = [name for name in names if name not in self.chunks]
         if missing:
-            given = yield missing
+            given = yield from self._fetch(missing)
             for name in missing:
                 if name not in given:
                     raise CheckpointIntegrityError(None, f"chunk {name.hex()} is missing")
@@ -445,11 +448,11 @@ _ATOMS = (str, int, bool, float, bytes, type(None))
 
 
 def _answered(asking: Asking[T]) -> T:
-    """The result of what has all it would ask for."""
-    try:
-        next(asking)
-    except StopIteration as end:
-        return end.value  # type: ignore[no-any-return]
+    """Return the result of what has all it would ask for."""
+    return drive(asking, _refuse)
+
+
+def _refuse(asked: Any) -> None:
     raise CheckpointIntegrityError(None, "a chunk is missing")
 
 

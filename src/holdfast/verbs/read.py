@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -292,7 +292,7 @@ def tree(agent_id: str, session_id: str) -> Plan[Tree]:
 
 
 def diff(engine: Engine, a: str, b: str) -> Plan[Diff]:
-    """What changed from one checkpoint to another; only what differs is read."""
+    """Return what changed from one checkpoint to another; only what differs is read."""
     first = yield from get_info(a)
     second = yield from get_info(b)
     at_hand: dict[bytes, bytes] = {}
@@ -300,18 +300,13 @@ def diff(engine: Engine, a: str, b: str) -> Plan[Diff]:
         for info in (first, second):
             record = yield from steps.load(info.checkpoint_id)
             at_hand.update(record.chunks if record is not None else {})
-    work = diff_roots(
-        bytes.fromhex(first.content_id),
-        bytes.fromhex(second.content_id),
-        allow_pickle=engine.allow_pickle,
-    )
-    try:
-        wanted = next(work)
-        while True:
-            missing = [name for name in wanted if name not in at_hand]
-            if missing:
-                stored = yield from steps.fetch(missing)
-                at_hand.update({name: checked(name, data) for name, data in stored.items()})
-            wanted = work.send(at_hand)
-    except StopIteration as end:
-        return end.value  # type: ignore[no-any-return]
+
+    def fetch(names: Collection[bytes]) -> Plan[dict[bytes, bytes]]:
+        missing = [name for name in names if name not in at_hand]
+        if missing:
+            stored = yield from steps.fetch(missing)
+            at_hand.update({name: checked(name, data) for name, data in stored.items()})
+        return at_hand
+
+    old, new = bytes.fromhex(first.content_id), bytes.fromhex(second.content_id)
+    return (yield from diff_roots(old, new, fetch, engine.allow_pickle))
