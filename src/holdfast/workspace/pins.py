@@ -99,13 +99,13 @@ class Pins:
         return self.alive(found)
 
     def is_known(self, pin: Pin) -> bool:
-        """Whether it is there unless something was removed, which the store will tell."""
+        """Return whether it is there unless something was removed, which the store will tell."""
         key, removals = self._alive
         is_kept = pin.until is None or pin.until > time.time()
         return key == pin.key and removals is not None and is_kept
 
     def alive(self, pin: Pin) -> Pin | None:
-        """The pin, if a note or checkpoint still keeps its tree.
+        """Return the pin, if a note or checkpoint still keeps its tree.
 
         Asked after every use of its chunks: if one does, no collection that began earlier can have
         removed what the tree needs.
@@ -127,7 +127,7 @@ class Pins:
         self._known[snapshot.tree_id] = snapshot
 
     def snapshots(self, everywhere: bool = False, looks: bool = True) -> list[Snapshot]:
-        """The snapshots that notes of this workspace keep (or of all), oldest first.
+        """Return the snapshots that notes of this workspace keep (or of all), oldest first.
 
         Those that were only taken to compare are left out where nobody looks for them.
         """
@@ -142,7 +142,7 @@ class Pins:
         return [(note, value) for note, value in found if note.scope.startswith(SCOPES)]
 
     def last(self) -> bytes | None:
-        """The tree that was kept or restored (as a whole) last, if any was."""
+        """Return the tree that was kept or restored (as a whole) last, if any was."""
         for _, value in reversed(self._notes([self.scope])):
             if value.get("kind") != LOOK and not value.get(PARTIAL):
                 link: Link = value.get("target") or value["tree"]
@@ -150,7 +150,7 @@ class Pins:
         return None
 
     def resolve(self, tree: object) -> Snapshot:
-        """The snapshot that a user means: one, a checkpoint, or the id of a tree or checkpoint."""
+        """Return the snapshot that is meant: itself, or that of a checkpoint, or by an id."""
         if isinstance(tree, Snapshot):
             return tree
         if isinstance(tree, Checkpoint):
