@@ -45,7 +45,7 @@ class Pins:
         self.scope = SCOPES + name
         self._known: dict[str, Snapshot] = {}
         self._alive: tuple[str, Any] = ("", None)
-        """The key of an pin that was there, and what the store said of removals before that."""
+        """The key of a pin that was there, and what the store said of removals before that."""
 
     def keep(
         self,
@@ -82,7 +82,7 @@ class Pins:
         )
 
     def _commit(self, commit: NotesOnly, before: Pin) -> Pin | None:
-        """Write what is built on an pin; None if that is there no more."""
+        """Write what is built on a pin; None if that is there no more."""
         if self.is_known(before):
             _, removals = self._alive
             try:
