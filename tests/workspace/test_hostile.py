@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast import SyncClient
+from holdfast.core.chunk_format import chunk_id, compress
 from holdfast.core.codec import pack
-from holdfast.core.format import chunk_id, compress
-from holdfast.core.raw import Link
+from holdfast.core.kinds.content_links import ContentLink
 from holdfast.errors import CheckpointIntegrityError
 from holdfast.stores.base import NotesOnly
 from holdfast.workspace import Snapshot, Workspace, WorkspaceError
@@ -57,7 +57,7 @@ class Enemy:
 
 
 def snapshot(root: bytes) -> Snapshot:
-    return Snapshot(tree_id="00" * 20, files=1, bytes=1, root=Link(root), workspace="enemy")
+    return Snapshot(tree_id="00" * 20, files=1, bytes=1, root=ContentLink(root), workspace="enemy")
 
 
 @pytest.fixture
@@ -166,7 +166,7 @@ def test_an_entry_that_cannot_be_is_refused(
         root = enemy.tree({b"file": raw_entry})
     except (TypeError, AttributeError, ValueError):
         rows = [[b"file", *raw_entry[:5], 0, 0]]
-        root = enemy.chunk(pack([1, b"\x00" * 20, rows, [Link(enemy.chunk(DATA), True)]]))
+        root = enemy.chunk(pack([1, b"\x00" * 20, rows, [ContentLink(enemy.chunk(DATA), True)]]))
 
     with pytest.raises((CheckpointIntegrityError, WorkspaceError)):
         workspace.restore(snapshot(root))
@@ -183,7 +183,7 @@ def test_a_location_outside_of_its_block_is_refused(
     entry = enemy.file()
     rows = [[b"file", *entry[:5], 0, offset]]
     identity = tree_id({b"file": entry})
-    root = enemy.chunk(pack([1, identity, rows, [Link(enemy.chunk(DATA), True)]]))
+    root = enemy.chunk(pack([1, identity, rows, [ContentLink(enemy.chunk(DATA), True)]]))
 
     with pytest.raises((CheckpointIntegrityError, WorkspaceError)):
         workspace.restore(snapshot(root))
@@ -194,7 +194,7 @@ def test_special_bits_of_files_are_dropped(workspace: Workspace, enemy: Enemy, r
     entry = enemy.file(mode=0o6755)
     rows = [[b"tool", *entry[:5], 0, 0]]
     plain = {b"tool": entry._replace(mode=0o755)}
-    chunk = enemy.chunk(pack([1, tree_id(plain), rows, [Link(entry.location.block, True)]]))
+    chunk = enemy.chunk(pack([1, tree_id(plain), rows, [ContentLink(entry.location.block, True)]]))
 
     workspace.restore(snapshot(chunk))
 

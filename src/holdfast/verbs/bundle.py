@@ -8,7 +8,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from holdfast.core.format import chunk_id, decompress
+from holdfast.core.chunk_format import chunk_id, decompress
 from holdfast.errors import (
     CheckpointConflictError,
     CheckpointIntegrityError,
@@ -84,7 +84,7 @@ def export(
         size = yield from steps.do(writer.finish)
         return Exported(path, writer.records, writer.chunks, size, writer.notes)
     finally:
-        writer.abandon()
+        writer.close()
 
 
 def _any_notes(infos: list[CheckpointInfo]) -> Plan[bool]:

@@ -7,13 +7,12 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
+from holdfast.core.chunk_decoder import decode
+from holdfast.core.chunk_format import checked
 from holdfast.core.codec import OnUnknown, Trusts
 from holdfast.core.diff import Diff
 from holdfast.core.differ import diff_roots
-from holdfast.core.format import checked
-from holdfast.core.migrations import CURRENT_SCHEMA_VERSION, migrate_record
 from holdfast.core.safe_repr import briefly
-from holdfast.core.tree import decode
 from holdfast.errors import (
     AmbiguousIdError,
     CheckpointIntegrityError,
@@ -25,6 +24,7 @@ from holdfast.model import (
     PAYLOAD,
     Checkpoint,
     CheckpointInfo,
+    check_known,
     checked_name,
     checksum_fits,
     is_count,
@@ -109,6 +109,7 @@ def revive(
     info = record.info
     if verify:
         verify_record(info)
+    check_known(info)
     try:
         payload = decode(
             bytes.fromhex(info.content_id),
@@ -124,10 +125,7 @@ def revive(
         raise CheckpointIntegrityError(info.checkpoint_id, error.reason) from None
     if type(payload) is not dict or not set(payload) <= set(PAYLOAD):
         raise CheckpointIntegrityError(info.checkpoint_id, "its payload is of another shape")
-    checkpoint = Checkpoint.from_parts(info, payload)
-    if info.schema_version != CURRENT_SCHEMA_VERSION:
-        return Checkpoint.from_dict(migrate_record(checkpoint.as_dict()))
-    return checkpoint
+    return Checkpoint.from_parts(info, payload)
 
 
 def verify_record(info: CheckpointInfo) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple
 
-from holdfast.core.format import chunk_id, compress, uncompressed
+from holdfast.core.chunk_format import chunk_id, compress, uncompressed
 from holdfast.stores.base import NotesOnly, Store
 from holdfast.workspace.entries import BlockLocation
 

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from itertools import chain
 from typing import Any
 
-from holdfast.core.raw import Link
+from holdfast.core.kinds.content_links import ContentLink
 from holdfast.errors import CheckpointIntegrityError, WorkspaceError
 from holdfast.stores.base import Store
 from holdfast.system.crash_points import reach
@@ -233,7 +233,7 @@ class Capturer:
             tree_id=top.tree_id.hex(),
             files=top.files,
             bytes=top.size,
-            root=Link(top.chunk),
+            root=ContentLink(top.chunk),
             workspace=self._pins.name,
             message=message,
             created_at=datetime.now(UTC),

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import ormsgpack
 
+from holdfast.core.chunk_format import ID_BYTES, chunk_id
 from holdfast.core.codec import Packer, pack, unpack
-from holdfast.core.format import ID_BYTES, chunk_id
-from holdfast.core.raw import Link
+from holdfast.core.kinds.content_links import ContentLink
 from holdfast.errors import CheckpointIntegrityError, HoldfastError
 
 FILE, SYMLINK, DIRECTORY = 0, 1, 2
@@ -122,7 +122,7 @@ def pack_tree(entries: Mapping[bytes, Entry]) -> tuple[bytes, bytes]:
             row.append(location)
         elif location is not None:
             row.append(links.setdefault((location, False), len(links)))
-    value = [_VERSION, identity, rows, [Link(*link) for link in links]]
+    value = [_VERSION, identity, rows, [ContentLink(*link) for link in links]]
     return identity, Packer().pack_trusting(value)  # all bytes in it are plain
 
 
@@ -132,7 +132,7 @@ def parse_tree(raw: bytes) -> DirectoryTree:
         version, identity, rows, links = unpack(raw)
         if version != _VERSION:
             raise ValueError(f"a tree of version {version!r}, which this Holdfast cannot read")
-        if not all(type(link) is Link for link in links):
+        if not all(type(link) is ContentLink for link in links):
             raise ValueError("a tree whose links are none")
         entries = {row[0]: _entry(row, links) for row in rows}
         names = list(entries)
@@ -147,7 +147,7 @@ def parse_tree(raw: bytes) -> DirectoryTree:
     return DirectoryTree(identity, entries)
 
 
-def _entry(row: list[Any], links: list[Link]) -> Entry:
+def _entry(row: list[Any], links: list[ContentLink]) -> Entry:
     name, kind, mode, mtime, size, content, *where = row
     check_name(name)
     if not (type(mode) is int and type(mtime) is int and type(size) is int):
@@ -171,7 +171,7 @@ def _entry(row: list[Any], links: list[Link]) -> Entry:
     raise ValueError(f"an entry of kind {kind!r}")
 
 
-def _location(size: int, content: bytes, where: list[Any], links: list[Link]) -> Any:
+def _location(size: int, content: bytes, where: list[Any], links: list[ContentLink]) -> Any:
     if not where:
         if size or content != EMPTY_FILE:
             raise ValueError("a file without its bytes")
@@ -184,7 +184,7 @@ def _location(size: int, content: bytes, where: list[Any], links: list[Link]) ->
     return BlockLocation(_link(where, links, True), offset)
 
 
-def _link(where: list[Any], links: list[Link], is_leaf: bool) -> bytes:
+def _link(where: list[Any], links: list[ContentLink], is_leaf: bool) -> bytes:
     (number,) = where
     if type(number) is not int or number < 0:
         raise ValueError("an entry that leads nowhere")
@@ -212,7 +212,7 @@ def check_target(target: object) -> None:
 
 def pack_pieces(pieces: Sequence[tuple[bytes, int]]) -> bytes:
     """Return the chunk that lists the pieces of a large file, each with its size."""
-    blocks = [Link(name, True) for name, _ in pieces]
+    blocks = [ContentLink(name, True) for name, _ in pieces]
     return pack([_VERSION, blocks, [size for _, size in pieces]])
 
 
@@ -222,7 +222,7 @@ def parse_pieces(raw: bytes, size: int) -> list[tuple[bytes, int]]:
         version, blocks, sizes = unpack(raw)
         if version != _VERSION or len(blocks) != len(sizes):
             raise ValueError("of another shape")
-        if not all(type(block) is Link and block.is_leaf for block in blocks):
+        if not all(type(block) is ContentLink and block.is_leaf for block in blocks):
             raise ValueError("which leads to something else")
         if not all(type(part) is int and 0 < part <= MAX_BLOCK for part in sizes):
             raise ValueError("of impossible sizes")

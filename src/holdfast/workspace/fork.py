@@ -6,8 +6,8 @@ import os
 from collections.abc import Collection
 
 from holdfast.errors import InvalidArgumentError
-from holdfast.stores.shared.unfinished import Unfinished
 from holdfast.system.crash_points import reach
+from holdfast.system.unfinished import Unfinished
 from holdfast.workspace.capture import Progress
 from holdfast.workspace.clone import Cloner
 from holdfast.workspace.dir_fds import DirFds

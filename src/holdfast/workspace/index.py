@@ -15,6 +15,7 @@ import ormsgpack
 from xxhash import xxh3_64_digest
 
 from holdfast.system import private_files
+from holdfast.system.atomic_files import write_file
 from holdfast.workspace.entries import BlockLocation, Entry
 from holdfast.workspace.stat_keys import Key
 
@@ -197,10 +198,7 @@ class Index:
         self._gone.clear()
 
     def _replace(self, rows: list[Any]) -> None:
-        fresh = f"{self.file}.new"
-        with open(fresh, "wb", opener=private_files.opener) as file:
-            file.write(b"".join(map(_framed, rows)))
-        os.replace(fresh, self.file)
+        write_file(self.file, b"".join(map(_framed, rows)), durable=False)
 
 
 def _framed(row: Any) -> bytes:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from holdfast.core.format import ID_BYTES
+from holdfast.core.chunk_format import ID_BYTES
 from holdfast.system.crash_points import reach
 from holdfast.workspace.content_reader import ContentReader
 from holdfast.workspace.dir_fds import READ, DirFds

@@ -21,8 +21,8 @@ import ormsgpack
 from holdfast.errors import WorkspaceError
 from holdfast.stores.base import Store
 from holdfast.stores.capabilities import Volatile, files_of
-from holdfast.stores.file.folders import sync
 from holdfast.system import private_files
+from holdfast.system.atomic_files import remove_drafts, write_file
 from holdfast.system.crash_points import reach
 from holdfast.system.file_lock import LockFile
 
@@ -155,15 +155,7 @@ class LocalState:
 
     def begin(self, journal: RestoreJournal) -> None:
         """Write down that a restore begins, durably and before anything is changed."""
-        # Beside the one that is there: at every moment there is a whole one, or none.
-        fresh = f"{self._journal}.new"
-        with open(fresh, "wb", opener=private_files.opener) as file:
-            file.write(journal.pack())
-            file.flush()
-            os.fsync(file.fileno())
-        reach("workspace:journal_written")
-        os.replace(fresh, self._journal)
-        sync(self.directory)
+        write_file(self._journal, journal.pack(), written="workspace:journal_written")
         reach("workspace:journaled")
 
     def end(self) -> None:
@@ -182,8 +174,10 @@ class LocalState:
 
     def remove(self) -> None:
         """Remove it; whoever opens the workspace again begins anew."""
-        for name in ("index", "index.new", "journal", "journal.new", "lock", "place", "place.new"):
+        own = ("index", "journal", "lock", "place")
+        for name in (*own, *(f"{name}.new" for name in own)):  # 0.3 wrote its drafts so
             with suppress(FileNotFoundError):
                 os.unlink(os.path.join(self.directory, name))
+        remove_drafts(self.directory)
         with suppress(OSError):  # gone already, or somebody else keeps something there
             os.rmdir(self.directory)

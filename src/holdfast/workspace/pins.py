@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from holdfast.core.raw import Link
+from holdfast.core.kinds.content_links import ContentLink
 from holdfast.errors import (
     AmbiguousIdError,
     CheckpointNotFoundError,
@@ -60,7 +60,7 @@ class Pins:
         None if what the snapshot is built on is kept no more.
         """
         until = None if seconds is None else datetime.now(UTC) + timedelta(seconds=seconds)
-        written, key = notes.Written(), new_id()
+        written, key = notes.NoteBatch(), new_id()
         value = {**snapshot.as_value(), **extra}
         written.add(self._runtime.engine, self.scope, key, value, until)
         commit = NotesOnly(written.notes, {**chunks, **written.chunks})
@@ -145,7 +145,7 @@ class Pins:
         """Return the tree that was kept or restored (as a whole) last, if any was."""
         for _, value in reversed(self._notes([self.scope])):
             if value.get("kind") != LOOK and not value.get(PARTIAL):
-                link: Link = value.get("target") or value["tree"]
+                link: ContentLink = value.get("target") or value["tree"]
                 return link.name
         return None
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import ormsgpack
 
 from holdfast.stores.base import Store
+from holdfast.system.atomic_files import write_file
 from holdfast.workspace.local_state import directory_of, own_name
 
 FILE = "place"
@@ -72,14 +73,8 @@ def read(directory: str) -> KnownWorkspace | None:
 
 def write(directory: str, known: KnownWorkspace) -> None:
     """Keep what is known of a workspace, for its owner alone."""
-    path = os.path.join(directory, FILE)
     data = ormsgpack.packb([known.root, list(known.names), list(known.sessions)])
-    handle = os.open(f"{path}.new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    try:
-        os.write(handle, data)
-    finally:
-        os.close(handle)
-    os.replace(f"{path}.new", path)
+    write_file(os.path.join(directory, FILE), data, durable=False)
 
 
 def find(store: Store, name: str) -> list[KnownWorkspace]:

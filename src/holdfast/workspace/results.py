@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-from holdfast.core.raw import Link
+from holdfast.core.kinds.content_links import ContentLink
 from holdfast.errors import CheckpointIntegrityError
 from holdfast.workspace.entries import DIRECTORY, FILE, SYMLINK, Entry
 
@@ -29,7 +29,7 @@ class Snapshot:
     files: int
     bytes: int
     """The sizes of all files together."""
-    root: Link = field(repr=False)
+    root: ContentLink = field(repr=False)
     """The chunk of the tree in the store."""
     workspace: str
     message: str | None = None
@@ -60,7 +60,7 @@ class Snapshot:
             workspace, message = value["workspace"], value["message"]
         except (KeyError, TypeError):
             raise CheckpointIntegrityError(None, "its workspace is of another shape") from None
-        if type(root) is not Link or type(tree_id) is not str:
+        if type(root) is not ContentLink or type(tree_id) is not str:
             raise CheckpointIntegrityError(None, "its workspace leads to no tree")
         shape = (type(files), type(size), type(workspace), type(message))
         if shape not in ((int, int, str, str), (int, int, str, type(None))):

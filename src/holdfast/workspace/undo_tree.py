@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from holdfast.core.raw import Link
+from holdfast.core.kinds.content_links import ContentLink
 from holdfast.stores.base import Store
 from holdfast.workspace.blocks import Blocks
 from holdfast.workspace.content_reader import ContentReader
@@ -44,7 +44,7 @@ class UndoTree:
         self.snapshot = replace(
             self._undo,
             tree_id=identity.hex(),
-            root=Link(chunk),
+            root=ContentLink(chunk),
             files=self._undo.files + files,
             bytes=self._undo.bytes + size,
         )

@@ -13,8 +13,8 @@ from holdfast.model import Checkpoint, checked_name
 from holdfast.runtime import HasRuntime, Runtime
 from holdfast.stores.base import Store
 from holdfast.stores.capabilities import Volatile, files_of
-from holdfast.stores.shared.unfinished import left_behind
 from holdfast.stores.urls import open_store
+from holdfast.system.unfinished import left_behind
 from holdfast.workspace import deprecated, registry
 from holdfast.workspace.capture import Capturer, Progress
 from holdfast.workspace.clone import Cloner

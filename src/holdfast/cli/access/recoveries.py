@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from holdfast.cli.access.session_run import SessionFiles, opened
 from holdfast.cli.exits import OK, Refused
-from holdfast.cli.output.formatting import clean
 from holdfast.cli.output.terminal import Terminal
+from holdfast.system.terminal_text import clean
 
 if TYPE_CHECKING:
     from holdfast.client import SyncClient

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
+from holdfast.core.chunk_format import ID_BYTES, compress, decompress
 from holdfast.core.codec import pack, unpack
-from holdfast.core.format import ID_BYTES, compress, decompress
 from holdfast.errors import (
     CheckpointConflictError,
     CheckpointIntegrityError,
