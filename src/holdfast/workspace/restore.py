@@ -97,7 +97,7 @@ class Restorer:
     def _planned(
         self, target: Snapshot, paths: list[bytes] | None, dry_run: bool
     ) -> tuple[Snapshot, RestorePlan]:
-        """What is there now, captured, and the way from there.
+        """Capture what is there now; return it, and the way from there.
 
         One note keeps both ends of the way, if there is anything to do.
         """
@@ -135,7 +135,7 @@ class Restorer:
         return True
 
     def _uncaptured_in(self, plan: RestorePlan) -> list[bytes]:
-        """Directories that a file is to replace, and that hold what nobody captured."""
+        """Return what nobody captured in directories that a file is to replace."""
         replaced = {path for path, _ in (*plan.files, *plan.symlinks)}
         going = {*plan.removed_directories, *(path for path, _ in plan.removed)}
         held: list[bytes] = []
