@@ -1,19 +1,15 @@
 """How output behaves on a real terminal, and on a pipe."""
 
-import io
 import os
 import re
 import signal
 import subprocess
 import sys
-from contextlib import redirect_stderr
-from threading import Event
 
 import pytest
 
 from holdfast import SyncClient
-from holdfast.cli.output import progress
-from holdfast.cli.output.formatting import width
+from holdfast.system.terminal_text import width
 from tests.cli.kit import Holdfast, environment
 
 
@@ -144,36 +140,6 @@ def test_without_a_terminal_a_destructive_command_needs_yes(project: Holdfast) -
     assert "pass --yes" in refused.err
     assert kept == 15
     assert project("prune", "--last", "2", "--yes").code == 0
-
-
-def test_progress_is_shown_on_a_terminal_only_and_after_a_moment() -> None:
-    shown = io.StringIO()
-    with redirect_stderr(shown):
-        bar = progress.Progress("verifying")
-        bar(1, 4)
-        bar._started -= 1
-        bar(2, 4)
-        bar(4, 4)
-
-    assert shown.getvalue().startswith("\r\x1b[Kverifying [############............] 2/4")
-    assert shown.getvalue().endswith("\r\x1b[K")
-
-
-def test_work_that_does_not_say_how_far_it_is_says_how_long_it_takes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    class Screen(io.StringIO):
-        seen = Event()
-
-        def flush(self) -> None:
-            self.seen.set()
-
-    monkeypatch.setattr(progress, "_PATIENCE", 0.01)
-    with redirect_stderr(Screen()) as screen, progress.waiting("collecting"):
-        assert Screen.seen.wait(60)
-
-    assert screen.getvalue().startswith("\r\x1b[Kcollecting: 0 s")
-    assert screen.getvalue().endswith("\r\x1b[K")
 
 
 def test_an_interrupt_ends_quietly(project: Holdfast) -> None:

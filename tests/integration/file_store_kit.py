@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import holdfast
-from holdfast.core.chunks import encode
-from holdfast.core.format import compress
-from holdfast.core.tree import decode
+from holdfast.core.chunk_decoder import decode
+from holdfast.core.chunk_encoder import encode
+from holdfast.core.chunk_format import compress
 from holdfast.model import new_info
 from holdfast.stores.base import Commit
 from holdfast.stores.file.store import FileStore

@@ -15,7 +15,7 @@ from langgraph.checkpoint.postgres import PostgresSaver
 from holdfast import SyncClient
 from holdfast.adapters.langgraph import HoldfastSaver, move_in
 from holdfast.cli import main
-from holdfast.cli.output import progress
+from holdfast.system import progress_bar
 from tests.graphs import line, thread
 from tests.integration.moving_kit import assert_same, sqlite_saver, write_chat
 
@@ -126,12 +126,12 @@ def test_the_command_line_shows_how_far_it_is_on_a_terminal(
 
     write_chat(source, turns=9)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(progress, "_PATIENCE", 0)
+    monkeypatch.setattr(progress_bar, "_PATIENCE", 0)
 
     with redirect_stderr(Screen()) as screen:
         assert main(["import", "langgraph-sqlite", source.name]) == 0
 
-    assert screen.getvalue() == "\r\x1b[Kimporting [#################.......] 20/27\r\x1b[K"
+    assert screen.getvalue() == "\r\x1b[K[#################.......] 20/27 importing\r\x1b[K"
 
 
 def test_a_postgres_database_needs_psycopg_and_says_so(

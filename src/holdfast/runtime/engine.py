@@ -6,9 +6,9 @@ import secrets
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from holdfast.core.chunks import Base
-from holdfast.core.format import prepare
-from holdfast.core.shallow import base_of
+from holdfast.core.chunk_encoder import Base
+from holdfast.core.chunk_format import prepare
+from holdfast.core.layout_reader import base_of
 from holdfast.stores.base import Record, Store
 from holdfast.stores.capabilities import files_of, tick_of
 from holdfast.system.forks import Locked

@@ -11,7 +11,7 @@ from holdfast.model import Checkpoint, CheckpointInfo, checked_name
 from holdfast.runtime import steps
 from holdfast.runtime.steps import Plan
 from holdfast.session.core import SESSION, Core
-from holdfast.session.explore import Outcome
+from holdfast.session.exploration import Outcome
 from holdfast.session.log import Entry, Log, turned
 from holdfast.stores.base import Query
 from holdfast.system.crash_points import reach

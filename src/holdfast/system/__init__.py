@@ -1,1 +1,1 @@
-"""What the operating system gives: forks, locks, private files, named crash points."""
+"""What the operating system gives: forks, locks, private files, terminals, crash points."""

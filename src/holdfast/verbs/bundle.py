@@ -8,7 +8,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from holdfast.core.format import chunk_id, decompress
+from holdfast.core.chunk_format import chunk_id, decompress
 from holdfast.errors import (
     CheckpointConflictError,
     CheckpointIntegrityError,

@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from holdfast._version import __version__
-from holdfast.core.codec import pack, unpack
-from holdfast.core.format import (
+from holdfast.core.chunk_decoder import decode, references
+from holdfast.core.chunk_format import (
     ID_BYTES,
     MAX_CHUNK,
     chunk_id,
@@ -31,8 +31,8 @@ from holdfast.core.format import (
     decompress,
     uncompressed,
 )
-from holdfast.core.text import state_to_json, unrevived
-from holdfast.core.tree import decode, references
+from holdfast.core.codec import pack, unpack
+from holdfast.core.json_form import state_to_json, unrevived
 from holdfast.errors import (
     CheckpointIntegrityError,
     InvalidArgumentError,

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
+from holdfast.core.chunk_decoder import decode
+from holdfast.core.chunk_format import checked
 from holdfast.core.codec import OnUnknown, Trusts
 from holdfast.core.diff import Diff
 from holdfast.core.differ import diff_roots
-from holdfast.core.format import checked
 from holdfast.core.migrations import CURRENT_SCHEMA_VERSION, migrate_record
 from holdfast.core.safe_repr import briefly
-from holdfast.core.tree import decode
 from holdfast.errors import (
     AmbiguousIdError,
     CheckpointIntegrityError,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from holdfast.core.chunks import Base, Encoded
-from holdfast.core.format import compress
+from holdfast.core.chunk_encoder import Base, Encoded
+from holdfast.core.chunk_format import compress
 from holdfast.errors import (
     CheckpointConflictError,
     CheckpointIntegrityError,
@@ -39,7 +39,7 @@ from holdfast.stores.base import (
 from holdfast.verbs.checks import check_record
 from holdfast.verbs.claims import Claim
 from holdfast.verbs.events import note as announce
-from holdfast.verbs.notes import Written
+from holdfast.verbs.notes import NoteBatch
 from holdfast.verbs.read import get_info, resolve, restore
 
 
@@ -75,9 +75,9 @@ def save(
     session = (info.agent_id, info.session_id)
     known_parent = parent_id or (engine.head(session) if session_id is not None else None)
     # Encoded before anything is asked for: what is saved is the state as it is at the call.
-    written = Written()
+    written = NoteBatch()
     claim = engine.claim(session)
-    if claim is not None and claim.is_half_over():
+    if claim is not None and claim.is_half_over:
         claim = claim.renewed(engine, written)
     if events:
         data = {"kind": "save", "session_id": info.session_id, "step_name": info.step_name}
@@ -110,7 +110,7 @@ class _Writer:
         payload: dict[str, Any],
         append_only: Iterable[tuple[str, ...]] = (),
         needs_parent: bool = True,
-        written: Written | None = None,
+        written: NoteBatch | None = None,
         claim: Claim | None = None,
         unless: Fence | None = None,
     ) -> None:
@@ -120,7 +120,7 @@ class _Writer:
         self.engine = engine
         self.payload = payload
         self.needs_parent = needs_parent
-        self.written = written or Written()
+        self.written = written or NoteBatch()
         self.append_only = append_only
         self.encoded: Encoded
         self.base_id: str | None = None
@@ -184,7 +184,7 @@ def write(
     info: CheckpointInfo,
     payload: dict[str, Any],
     append_only: Iterable[tuple[str, ...]] = (),
-    written: Written | None = None,
+    written: NoteBatch | None = None,
     unless: Fence | None = None,
     follows: str | None = None,
 ) -> Plan[None]:
@@ -306,7 +306,7 @@ def derive(
     info: CheckpointInfo,
     execution_state: Any = None,
     context: dict[str, Any] | None = None,
-    written: Written | None = None,
+    written: NoteBatch | None = None,
     unless: Fence | None = None,
     follows: str | None = None,
 ) -> Plan[str]:
@@ -314,7 +314,7 @@ def derive(
 
     ``unless`` and ``follows`` are those of a commit.
     """
-    written = written or Written()
+    written = written or NoteBatch()
     session = (info.agent_id, info.session_id)
     if engine.shares_chunks and execution_state is None and context is None:
         info = info.with_(content_id=source.content_id, size=source.size)

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from holdfast.core.format import checked
-from holdfast.core.tree import references
+from holdfast.core.chunk_decoder import references
+from holdfast.core.chunk_format import checked
 from holdfast.errors import CheckpointNotFoundError, InvalidArgumentError
 from holdfast.model import CheckpointInfo, microseconds
 from holdfast.runtime import steps

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.cli.exits import Refused, UsageError
-from holdfast.cli.output.formatting import clean
 from holdfast.cli.parsing import Parser
+from holdfast.system.terminal_text import clean
 
 if TYPE_CHECKING:
     from holdfast.client import SyncClient

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from holdfast.cli.output.formatting import clean
 from holdfast.cli.output.terminal import Terminal
 from holdfast.cli.output.values import short
 from holdfast.core.diff import Diff
-from holdfast.core.text import to_json
+from holdfast.core.json_form import to_json
 from holdfast.model import Framework
+from holdfast.system.terminal_text import clean
 
 if TYPE_CHECKING:
     from holdfast.client import SyncClient

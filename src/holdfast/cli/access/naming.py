@@ -17,7 +17,7 @@ from holdfast.core.short_repr import brief
 from holdfast.stores.base import Query
 
 if TYPE_CHECKING:
-    from holdfast.cli.access.opening import Looking
+    from holdfast.cli.access.opening import LazyClient
     from holdfast.client import SyncClient
     from holdfast.model import CheckpointInfo
     from holdfast.stores.base import SessionInfo
@@ -38,7 +38,7 @@ _SHOWN = 5
 class Names:
     """Finds what is meant in one store."""
 
-    def __init__(self, client: SyncClient | Looking) -> None:
+    def __init__(self, client: SyncClient | LazyClient) -> None:
         self.client = client
         self.store = client.store
 
@@ -183,7 +183,7 @@ def _session_of(info: CheckpointInfo) -> tuple[str, str]:
 class Short:
     """The shortest ends of ids that tell some apart from all in a store."""
 
-    def __init__(self, client: SyncClient | Looking, shown: Iterable[CheckpointInfo]) -> None:
+    def __init__(self, client: SyncClient | LazyClient, shown: Iterable[CheckpointInfo]) -> None:
         wanted = [info.checkpoint_id for info in shown]
         every = client.store.match("", _COUNTED)
         self._length = SHORTEST if len(every) < _COUNTED else _LONG

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 from holdfast.cli.access.session_run import SessionFiles
 from holdfast.cli.exits import Refused
 from holdfast.cli.output.checkpoints import step_of
-from holdfast.cli.output.formatting import clean, many
 from holdfast.cli.output.terminal import Terminal
+from holdfast.cli.output.units import many
 from holdfast.errors import RunError
+from holdfast.system.terminal_text import clean
 
 if TYPE_CHECKING:
     from holdfast.client import SyncClient

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.access.langgraph_threads import asked_json
 from holdfast.cli.commands.approvals import question_json
-from holdfast.cli.output.formatting import age, clean, cut
 from holdfast.cli.output.terminal import Terminal
+from holdfast.cli.output.units import age
 from holdfast.cli.output.values import short
-from holdfast.core.text import to_json
+from holdfast.core.json_form import to_json
 from holdfast.stores.base import Query
+from holdfast.system.terminal_text import clean, cut
 
 if TYPE_CHECKING:
     from holdfast.client import SyncClient

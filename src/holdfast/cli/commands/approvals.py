@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 from holdfast.cli.access.langgraph_threads import asked_json, asked_lines
 from holdfast.cli.access.opening import open_client
 from holdfast.cli.exits import OK, Ambiguous, NotFound, Refused, UsageError
-from holdfast.cli.output.formatting import age, clean
 from holdfast.cli.output.terminal import Terminal
+from holdfast.cli.output.units import age
 from holdfast.cli.parsing import Parser, close_to
-from holdfast.core.text import from_json, to_json
+from holdfast.core.json_form import from_json, to_json
 from holdfast.errors import HoldfastError
+from holdfast.system.terminal_text import clean
 
 if TYPE_CHECKING:
     from holdfast.client import SyncClient
@@ -83,7 +84,7 @@ def approve(parser: Parser) -> None:
 def deny(parser: Parser) -> None:
     """Set up the command."""
     parser.explain(
-        "The program gets ApprovalDenied, with the reason.",
+        "The program gets ApprovalDeniedError, with the reason.",
         'holdfast deny 3f9a12bc -m "wrong account"',
     )
     _add_question(parser)

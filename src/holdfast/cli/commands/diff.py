@@ -9,12 +9,13 @@ from holdfast.cli.access.langgraph_threads import is_thread, without_plumbing
 from holdfast.cli.access.naming import Names
 from holdfast.cli.access.opening import open_client
 from holdfast.cli.exits import OK, NotFound
-from holdfast.cli.output.formatting import clean, clean_lines, many
 from holdfast.cli.output.terminal import Terminal
+from holdfast.cli.output.units import many
 from holdfast.cli.output.values import short
 from holdfast.cli.parsing import Parser, add_checkpoint, add_session
 from holdfast.core.diff import Diff, is_below
-from holdfast.core.text import to_json
+from holdfast.core.json_form import to_json
+from holdfast.system.terminal_text import clean, clean_lines
 
 if TYPE_CHECKING:
     from holdfast.client import SyncClient

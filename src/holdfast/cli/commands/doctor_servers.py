@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 if TYPE_CHECKING:
-    from holdfast.cli.access.opening import Place
+    from holdfast.stores.discovery import StoreLocation
 
 Verdict = Literal["ok", "warning", "failed"]
 Found = tuple[str, Verdict, str]
@@ -28,13 +28,13 @@ WHERE c.relnamespace = to_regnamespace(%s) AND c.relkind IN ('r', 'p')
 """
 
 
-def ask(place: Place) -> Iterator[Found]:
+def ask(location: StoreLocation) -> Iterator[Found]:
     """What the server of a store says of itself; nothing where the store is no server."""
-    scheme = urlsplit(place.url).scheme
+    scheme = urlsplit(location.url).scheme
     if scheme.startswith("postgres"):
-        yield from _postgres(place.url)
+        yield from _postgres(location.url)
     elif scheme.startswith(("redis", "rediss", "unix")):
-        yield from _redis(place.url)
+        yield from _redis(location.url)
 
 
 def _postgres(url: str) -> Iterator[Found]:

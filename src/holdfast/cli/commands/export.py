@@ -13,9 +13,10 @@ from pathlib import Path
 from holdfast.cli.access.naming import Names
 from holdfast.cli.access.opening import open_client
 from holdfast.cli.exits import OK, UsageError
-from holdfast.cli.output.formatting import clean, many, size
 from holdfast.cli.output.terminal import Terminal
+from holdfast.cli.output.units import many, size
 from holdfast.cli.parsing import Parser
+from holdfast.system.terminal_text import clean
 
 STREAM = "-"
 

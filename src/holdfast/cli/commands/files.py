@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.access.opening import open_client
 from holdfast.cli.exits import OK, Refused
-from holdfast.cli.output.formatting import clean, many, size
 from holdfast.cli.output.terminal import Terminal
+from holdfast.cli.output.units import many, size
 from holdfast.cli.parsing import Parser, add_checkpoint, add_session
+from holdfast.system.terminal_text import clean
 
 if TYPE_CHECKING:
     from holdfast.workspace import Restored

@@ -10,9 +10,9 @@ from holdfast.cli.access.naming import Names
 from holdfast.cli.access.opening import open_client
 from holdfast.cli.exits import OK, NotFound
 from holdfast.cli.output.checkpoints import step_of
-from holdfast.cli.output.formatting import clean
 from holdfast.cli.output.terminal import Terminal
 from holdfast.cli.parsing import Parser, add_checkpoint, add_session
+from holdfast.system.terminal_text import clean
 
 if TYPE_CHECKING:
     from holdfast.model import CheckpointInfo

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from holdfast.cli.access.naming import Names, Short
-from holdfast.cli.access.opening import Looking, look_at
+from holdfast.cli.access.opening import LazyClient, open_lazily
 from holdfast.cli.access.recoveries import recoveries_of
 from holdfast.cli.access.session_status import Standing, standing_of
 from holdfast.cli.exits import OK
@@ -22,11 +22,12 @@ from holdfast.cli.output.checkpoints import (
     step_of,
 )
 from holdfast.cli.output.file_changes import changes_of
-from holdfast.cli.output.formatting import age, clean, cut, many, pad, width
 from holdfast.cli.output.graph import draw, newest_first
 from holdfast.cli.output.terminal import Terminal
+from holdfast.cli.output.units import age, many
 from holdfast.cli.parsing import Parser, add_session, count
 from holdfast.stores.base import Query
+from holdfast.system.terminal_text import clean, cut, pad, width
 
 if TYPE_CHECKING:
     from holdfast.model import CheckpointInfo
@@ -73,7 +74,7 @@ def log(parser: Parser) -> None:
 
 def run(options: Namespace, terminal: Terminal) -> int:
     """Show the checkpoints that are asked for."""
-    with look_at(options) as client:
+    with open_lazily(options) as client:
         view = View(client, options)
         if terminal.json:
             shown = [view.json(info) for info in view.shown]
@@ -98,7 +99,7 @@ def run(options: Namespace, terminal: Terminal) -> int:
 class View:
     """The checkpoints to be shown, and what is said of each."""
 
-    def __init__(self, client: Looking, options: Namespace) -> None:
+    def __init__(self, client: LazyClient, options: Namespace) -> None:
         names = Names(client)
         self.sessions = names.sessions
         self.store_name = client.store.name
@@ -321,7 +322,7 @@ class View:
         return words
 
 
-def _origins(client: Looking, shown: list[CheckpointInfo]) -> dict[str, CheckpointInfo]:
+def _origins(client: LazyClient, shown: list[CheckpointInfo]) -> dict[str, CheckpointInfo]:
     """The checkpoints of other sessions that some go on from."""
     known = {info.checkpoint_id: info for info in shown}
     missing = sorted({i.parent_id for i in shown if i.parent_id} - known.keys())

@@ -10,14 +10,15 @@ from holdfast.cli.access.opening import open_client
 from holdfast.cli.commands.diff import diff_lines
 from holdfast.cli.exits import OK
 from holdfast.cli.output.checkpoints import checkpoint_json, step_of
-from holdfast.cli.output.formatting import age, clean
 from holdfast.cli.output.terminal import Terminal
+from holdfast.cli.output.units import age
 from holdfast.cli.output.values import short
 from holdfast.cli.parsing import Parser, add_session
-from holdfast.core.text import to_json
+from holdfast.core.json_form import to_json
+from holdfast.system.terminal_text import clean
 
 if TYPE_CHECKING:
-    from holdfast.session.replay import Step
+    from holdfast.session.replay import ReplayedStep
 
 
 def replay(parser: Parser) -> None:
@@ -35,7 +36,7 @@ def run(options: Namespace, terminal: Terminal) -> int:
     """Show the steps of a session."""
     with open_client(options) as client:
         session = Names(client).session(options.session)
-        steps = list(client.replay(session.agent_id, session.session_id))
+        steps = list(client.replay(session.session_id, agent_id=session.agent_id))
         name = Short(client, [step.checkpoint for step in steps])
     if terminal.json:
         terminal.emit({"session_id": session.session_id, "steps": [_json(each) for each in steps]})
@@ -58,7 +59,7 @@ def run(options: Namespace, terminal: Terminal) -> int:
     return OK
 
 
-def _json(step: Step) -> dict[str, Any]:
+def _json(step: ReplayedStep) -> dict[str, Any]:
     changes = None
     if step.changes is not None:
         changes = {

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from holdfast.cli.access.opening import open_client
 from holdfast.cli.access.waiting import SHORT, call_json
 from holdfast.cli.exits import OK, Ambiguous, NotFound, UsageError
-from holdfast.cli.output.formatting import clean
 from holdfast.cli.output.terminal import Terminal
 from holdfast.cli.parsing import Parser, close_to
+from holdfast.system.terminal_text import clean
 
 if TYPE_CHECKING:
     from holdfast.client import SyncClient

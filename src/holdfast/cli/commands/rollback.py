@@ -13,10 +13,10 @@ from holdfast.cli.access.recoveries import last_recovery, undo_recovery
 from holdfast.cli.access.rollback_preview import as_json, files_of, look, preview
 from holdfast.cli.access.session_run import SessionFiles, check_is_ours, opened
 from holdfast.cli.exits import OK, Refused, UsageError
-from holdfast.cli.output.formatting import clean
 from holdfast.cli.output.terminal import Terminal
 from holdfast.cli.parsing import Parser, add_checkpoint, add_session, count
 from holdfast.errors import CheckpointIntegrityError
+from holdfast.system.terminal_text import clean
 
 if TYPE_CHECKING:
     from holdfast.client import SyncClient

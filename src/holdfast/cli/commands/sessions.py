@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 from holdfast.cli.access.langgraph_threads import is_thread
 from holdfast.cli.access.naming import Short
-from holdfast.cli.access.opening import Looking, look_at
+from holdfast.cli.access.opening import LazyClient, open_lazily
 from holdfast.cli.exits import OK
 from holdfast.cli.output.checkpoints import Progress, checkpoint_json, plans_of
-from holdfast.cli.output.formatting import age, clean, many, pad, width
 from holdfast.cli.output.terminal import Terminal
+from holdfast.cli.output.units import age, many
 from holdfast.cli.parsing import Parser, count
+from holdfast.system.terminal_text import clean, pad, width
 
 if TYPE_CHECKING:
     from holdfast.model import CheckpointInfo
@@ -30,7 +31,7 @@ def sessions(parser: Parser) -> None:
 
 def run(options: Namespace, terminal: Terminal) -> int:
     """List the sessions."""
-    with look_at(options) as client:
+    with open_lazily(options) as client:
         found = client.store.heads(options.agent)[: options.limit]
         heads = [each.head for each in found]
         plans = plans_of(client, heads)
@@ -67,7 +68,7 @@ def run(options: Namespace, terminal: Terminal) -> int:
     return OK
 
 
-def _asked(client: Looking, heads: list[CheckpointInfo]) -> Counter[str]:
+def _asked(client: LazyClient, heads: list[CheckpointInfo]) -> Counter[str]:
     """How many questions wait at each head, if there are threads among them at all."""
     if not any(map(is_thread, heads)):
         return Counter()

@@ -12,14 +12,15 @@ from holdfast.cli.access.opening import open_client
 from holdfast.cli.commands.tasks import task_line, tasks_json
 from holdfast.cli.exits import OK
 from holdfast.cli.output.checkpoints import checkpoint_json, progress_of
-from holdfast.cli.output.formatting import age, clean, clean_lines, cut, indented, size
 from holdfast.cli.output.messages import Message, messages_in
 from holdfast.cli.output.terminal import Terminal
+from holdfast.cli.output.units import age, size
 from holdfast.cli.output.values import at_path, outline
 from holdfast.cli.parsing import Parser, add_checkpoint, add_session
+from holdfast.core.json_form import dumps, to_json
 from holdfast.core.short_repr import brief
-from holdfast.core.text import dumps, to_json
 from holdfast.errors import CheckpointIntegrityError
+from holdfast.system.terminal_text import clean, clean_lines, cut, indented
 from holdfast.verbs import stored_values
 
 if TYPE_CHECKING:

@@ -9,12 +9,13 @@ from holdfast.cli.access.naming import Names
 from holdfast.cli.access.opening import open_client
 from holdfast.cli.exits import OK
 from holdfast.cli.output.checkpoints import progress_of
-from holdfast.cli.output.formatting import clean
 from holdfast.cli.output.terminal import Terminal
 from holdfast.cli.output.values import short
 from holdfast.cli.parsing import Parser, add_checkpoint, add_session
-from holdfast.core.text import to_json
+from holdfast.core.json_form import to_json
 from holdfast.errors import CheckpointIntegrityError
+from holdfast.system import progress_bar
+from holdfast.system.terminal_text import clean
 
 _MARKS = {
     "completed": ("[x]", "good"),
@@ -23,7 +24,6 @@ _MARKS = {
     "in_progress": ("[>]", "warn"),
     "pending": ("[ ]", "dim"),
 }
-_BAR = 24
 _DEEPEST = 20
 
 
@@ -52,8 +52,7 @@ def _tasks(options: Namespace, terminal: Terminal) -> int:
     if progress is None:
         terminal.line(f"session {clean(info.session_id)} has no plan")
         return OK
-    filled = progress.done * _BAR // max(progress.total, 1)
-    terminal.line(f"[{'#' * filled}{'.' * (_BAR - filled)}] {progress} {clean(info.session_id)}")
+    terminal.line(progress_bar.line(progress.done, progress.total, clean(info.session_id)))
     for task in kept.tasks:
         terminal.line(task_line(task, terminal))
     return OK

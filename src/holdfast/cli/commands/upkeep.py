@@ -9,10 +9,11 @@ from holdfast.cli.access.naming import Names, Short
 from holdfast.cli.access.opening import open_client
 from holdfast.cli.exits import DAMAGED, OK, UsageError
 from holdfast.cli.output.checkpoints import checkpoint_json, step_of
-from holdfast.cli.output.formatting import age, clean, many, size, span
 from holdfast.cli.output.terminal import Terminal
+from holdfast.cli.output.units import age, many, size, span
 from holdfast.cli.parsing import Parser, count
 from holdfast.stores.base import Collected
+from holdfast.system.terminal_text import clean
 
 if TYPE_CHECKING:
     from holdfast.client import SyncClient

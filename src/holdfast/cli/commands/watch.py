@@ -11,9 +11,10 @@ from holdfast.cli.access.naming import Names
 from holdfast.cli.access.opening import open_client
 from holdfast.cli.exits import OK
 from holdfast.cli.output.checkpoints import checkpoint_json, plans_of, step_of
-from holdfast.cli.output.formatting import clean, cut, span, width
 from holdfast.cli.output.terminal import Terminal
+from holdfast.cli.output.units import span
 from holdfast.cli.parsing import Parser, add_session, count
+from holdfast.system.terminal_text import clean, cut, width
 
 if TYPE_CHECKING:
     from holdfast.client import SyncClient

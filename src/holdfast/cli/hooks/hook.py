@@ -11,14 +11,15 @@ import sys
 from argparse import Namespace
 from pathlib import Path
 
-from holdfast.cli.access.opening import open_place, place_of
+from holdfast.cli.access.opening import location_of, open_location
 from holdfast.cli.exits import FAILED, OK, Fault, UsageError
 from holdfast.cli.hooks.events import SHAPES, Told, read
-from holdfast.cli.output.formatting import clean, size
 from holdfast.cli.output.terminal import Terminal, report
+from holdfast.cli.output.units import size
 from holdfast.cli.parsing import Parser
 from holdfast.core.short_repr import brief
 from holdfast.errors import HoldfastError
+from holdfast.system.terminal_text import clean
 
 _ACTIONS = ("record", "install", "uninstall")
 _INSTALLABLE = ("claude-code",)
@@ -112,10 +113,10 @@ def _record(options: Namespace, terminal: Terminal) -> int:
     told = read(data, options.shape, options.map)
     folder = _project(options, told)
     os.chdir(folder)  # the store is looked for from there
-    place = place_of(options, create=True)
+    location = location_of(options, create=True)
     with (
-        open_place(place, create=True) as client,
-        Workspace(_root(place.folder, folder), store=client) as workspace,
+        open_location(location, create=True) as client,
+        Workspace(_root(location.folder, folder), store=client) as workspace,
     ):
         checkpoint_id, kept = save_with_files(
             client,

@@ -14,12 +14,13 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from holdfast.cli.access.opening import in_folder, open_place
+from holdfast.cli.access.opening import open_location
 from holdfast.cli.exits import OK, CommandError, UsageError
 from holdfast.cli.hooks import json_edit
-from holdfast.cli.output.formatting import clean
 from holdfast.cli.output.terminal import Terminal
+from holdfast.stores.discovery import in_folder
 from holdfast.system.atomic_files import write_file
+from holdfast.system.terminal_text import clean
 
 EVENTS = ("UserPromptSubmit", "PostToolUse", "Stop")
 """Before anything is done, after everything that was, and at the end."""
@@ -36,7 +37,7 @@ def change(options: Namespace, terminal: Terminal) -> int:
     file = folder / ".claude" / name
     before = _read(file)
     if options.action == "install":
-        with open_place(in_folder(folder), create=True):
+        with open_location(in_folder(folder), create=True):
             pass  # so that the first event finds its store
         after: str | None = installed(before or "", _command(options))
     else:

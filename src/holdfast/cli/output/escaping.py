@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from holdfast.cli.output.formatting import escaped, is_harmless
 from holdfast.stores.shared.secrets import HIDDEN
+from holdfast.system.terminal_text import escaped, is_harmless
 
 STYLES = {
     "id": "35",

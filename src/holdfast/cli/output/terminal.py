@@ -94,20 +94,16 @@ class Terminal:
             raise Refused("nothing was changed")
 
     def progress(self, what: str) -> Callable[[int, int | None], None] | None:
-        """Something that shows how far a long command is, if anybody can see it."""
-        if not sys.stderr.isatty():
-            return None
-        from holdfast.cli.output.progress import Progress
+        """Return what shows how far a long command is; None if nobody can see it."""
+        from holdfast.system import progress_bar
 
-        return Progress(what)
+        return progress_bar.Bar(what) if progress_bar.is_seen() else None
 
     def waiting(self, what: str) -> AbstractContextManager[None]:
-        """The same for work that does not say how far it is."""
-        if not sys.stderr.isatty():
-            return nullcontext()
-        from holdfast.cli.output.progress import waiting
+        """Show how long work takes that does not say how far it is."""
+        from holdfast.system import progress_bar
 
-        return waiting(what)
+        return progress_bar.seconds(what) if progress_bar.is_seen() else nullcontext()
 
 
 def report(error: HoldfastError | OSError, as_json: bool) -> int:

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from holdfast.cli.exits import NotFound, UsageError
-from holdfast.cli.output.formatting import clean, cut
 from holdfast.cli.parsing import guess
 from holdfast.core.raw import Raw
 from holdfast.core.short_repr import brief
+from holdfast.system.terminal_text import clean, cut
 
 _STEP = re.compile(r"\.?(?P<name>[^.\[\]]+)|\[(?P<key>-?[0-9]+|'[^']*'|\"[^\"]*\")\]")
 _INDEX = re.compile(r"-?[0-9]{1,18}")

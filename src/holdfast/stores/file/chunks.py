@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager
 from datetime import datetime
 
-from holdfast.core.format import ID_BYTES
+from holdfast.core.chunk_format import ID_BYTES
 from holdfast.stores.base import Collected
 from holdfast.stores.file.folders import directories, open_document
 from holdfast.system.atomic_files import Draft, remove_drafts

@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from itertools import count, islice
 from typing import NamedTuple
 
-from holdfast.core.text import dumps, loads
+from holdfast.core.json_form import dumps, loads
 from holdfast.errors import CheckpointIntegrityError, StoreFormatError
 from holdfast.model import CheckpointInfo, microseconds
 from holdfast.stores.base import NOTE_TIES, Note, NoteExists

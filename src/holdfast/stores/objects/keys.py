@@ -6,7 +6,7 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from holdfast.core.format import ID_BYTES
+from holdfast.core.chunk_format import ID_BYTES
 
 _MARK = b"\x02"
 _STUB = struct.Struct(">c8s8sQ")

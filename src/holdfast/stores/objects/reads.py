@@ -7,8 +7,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from holdfast.core.chunk_format import decompress
 from holdfast.core.codec import unpack
-from holdfast.core.format import decompress
 from holdfast.errors import CheckpointIntegrityError
 from holdfast.model import CheckpointInfo
 from holdfast.stores.base import Note, Query, Record, SessionInfo, Stats, unfold

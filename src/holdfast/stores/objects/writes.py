@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from holdfast.core.chunk_format import compress
 from holdfast.core.codec import pack
-from holdfast.core.format import compress
 from holdfast.errors import CheckpointConflictError, StoreError, StoreFullError
 from holdfast.stores.base import (
     Collected,
