@@ -1,4 +1,4 @@
-"""A memory of bounded size forgets the oldest first, and gives each value once where it is taken."""
+"""A memory of bounded size forgets the oldest first, and gives a value once where it is taken."""
 
 from holdfast.system.recent import Recent
 

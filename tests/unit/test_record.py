@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from holdfast import Checkpoint, CheckpointBuilder, Framework, SchemaMigrationError
 from holdfast.core.codec import pack, unpack
-from holdfast.core.text import to_json, unrevived
+from holdfast.core.json_form import to_json, unrevived
 from holdfast.errors import CheckpointIntegrityError, InvalidArgumentError
 from holdfast.model import (
     FIELDS,

@@ -35,7 +35,7 @@ from holdfast.errors import (
 )
 from holdfast.model import CheckpointInfo, microseconds, moment
 from holdfast.model.decoding import info_of_plain
-from holdfast.model.encoding import plain_of
+from holdfast.model.record import plain_of
 from holdfast.stores.base import (
     NOTE_TIES,
     Collected,

@@ -9,15 +9,14 @@ from datetime import UTC, datetime, timedelta
 
 from holdfast.core.chunk_format import compress
 from holdfast.core.codec import pack
-from holdfast.errors import CheckpointConflictError, StoreError, StoreFullError
-from holdfast.stores.base import (
-    Collected,
-    Commit,
-    Note,
-    NoteExists,
-    NotesOnly,
-    Refused,
+from holdfast.errors import (
+    CheckpointConflictError,
+    NoteExistsError,
+    RefusedError,
+    StoreError,
+    StoreFullError,
 )
+from holdfast.stores.base import Collected, Commit, Note, NotesOnly
 from holdfast.stores.objects.keys import STUB_BYTES, BlobLocation, locations_in
 from holdfast.stores.objects.reads import ATTEMPTS, SCOPE, BlobReads
 from holdfast.stores.objects.requests import (
@@ -46,7 +45,7 @@ class BlobWrites(BlobReads):
             note = Note.of(SCOPE, "owner", compress(pack(os.urandom(8))))
             try:
                 yield commit_within(NotesOnly((note,), {}))
-            except NoteExists:
+            except NoteExistsError:
                 pass  # another was first
         return owner
 
@@ -81,9 +80,9 @@ class BlobWrites(BlobReads):
             notes = (*commit.notes, claim)
             try:
                 yield commit_within(replace(commit, chunks=chunks, notes=notes))
-            except (CheckpointConflictError, *Refused) as refusal:
+            except (CheckpointConflictError, RefusedError) as refusal:
                 yield from self._tidy(locations)
-                if not (isinstance(refusal, NoteExists) and refusal.note.scope == claim.scope):
+                if not (isinstance(refusal, NoteExistsError) and refusal.note.scope == claim.scope):
                     raise
             else:
                 yield from self._tidy(list(before.values()))
@@ -145,7 +144,7 @@ class BlobWrites(BlobReads):
             try:
                 yield commit_within(NotesOnly(tuple(claims.values()), {}))
                 return
-            except NoteExists as taken:
+            except NoteExistsError as taken:
                 del claims[taken.note.scope]
 
     def _referred(self, locations: Collection[BlobLocation]) -> BlobPlan[set[BlobLocation]]:
