@@ -20,10 +20,11 @@ from holdfast.stores.base import Commit, MissingBase, NoteExists, NotesOnly, Que
 from holdfast.verbs import plan
 from holdfast.verbs.bundle_file import WITH_NOTES, WITHOUT_NOTES, Reader, Writer
 from holdfast.verbs.engine import Engine
+from holdfast.verbs.ids import resolve
 from holdfast.verbs.links import copy_linked, links_of
 from holdfast.verbs.notes import beneath, check
 from holdfast.verbs.plan import Plan
-from holdfast.verbs.read import find, resolve, verify_record
+from holdfast.verbs.read import find, verify_record
 from holdfast.verbs.verify import Progress
 
 logger = logging.getLogger("holdfast")

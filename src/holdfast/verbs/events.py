@@ -13,8 +13,8 @@ from holdfast.model import checked_name, moment
 from holdfast.stores.base import NOTE_TIES, Note
 from holdfast.verbs import notes, plan, stored_values
 from holdfast.verbs.engine import Engine
+from holdfast.verbs.ids import resolve
 from holdfast.verbs.plan import Plan
-from holdfast.verbs.read import resolve
 
 PAGE = 500
 _POLL = 0.02

@@ -38,9 +38,10 @@ from holdfast.verbs.checks import check_record
 from holdfast.verbs.claims import Claim
 from holdfast.verbs.engine import Engine
 from holdfast.verbs.events import note as announce
+from holdfast.verbs.ids import resolve
 from holdfast.verbs.notes import Written
 from holdfast.verbs.plan import Plan
-from holdfast.verbs.read import get_info, resolve, restore
+from holdfast.verbs.read import get_info, restore
 
 
 def save(

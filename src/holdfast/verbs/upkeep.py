@@ -15,10 +15,10 @@ from holdfast.stores.base import NOTE_TIES, Collected, Query
 from holdfast.stores.shared.unfinished import left_behind
 from holdfast.verbs import plan
 from holdfast.verbs.engine import Engine
+from holdfast.verbs.ids import resolve
 from holdfast.verbs.links import links_of
 from holdfast.verbs.notes import needs_of
 from holdfast.verbs.plan import Plan
-from holdfast.verbs.read import resolve
 
 _PAGE = 500
 _LONGEST_GRACE = 10**9

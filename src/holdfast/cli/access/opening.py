@@ -6,7 +6,7 @@ import os
 from argparse import Namespace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeVar
 from urllib.parse import quote, urlsplit
 
 from holdfast.cli.exits import NotFound, UsageError
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from holdfast.session.approval import Question
     from holdfast.stores.base import Store
     from holdfast.verbs.interrupts import OpenInterrupt
+    from holdfast.verbs.plan import Plan
+
+T = TypeVar("T")
 
 
 def location_of(options: Namespace, create: bool = False) -> StoreLocation:
@@ -73,6 +76,9 @@ class LazyClient:
         from holdfast.client import SyncClient
 
         return SyncClient(self.store)
+
+    def _run(self, plan: Plan[T]) -> T:
+        return self._client._run(plan)
 
     def ancestors(self, checkpoint_id: str) -> list[CheckpointInfo]:
         """The parent of a checkpoint, its parent, and so on."""
