@@ -38,9 +38,9 @@ program that calls `SyncClient.open()` there finds the same. That of another use
 
 Ids begin with their time. Listings show that to the millisecond, and more where the store holds
 others of the same one: enough to name the checkpoint, here and in a program
-(`client.restore("019a9563e5d2")`). What fits several is refused. Where nothing else fits, the end of
-an id (`3f9a`), as 0.3 showed it, is looked for among all ids of the store; only the command line does
-that. A session is also known by the beginning of its name, or `AGENT/SESSION`.
+(`client.restore("019a9563e5d2")`). What fits several is refused. Where nothing else fits, the
+end of an id (`3f9a`), as 0.3 showed it, is looked for among all ids of the store; only the command
+line does that. A session is also known by the beginning of its name, or `AGENT/SESSION`.
 
 ## Output
 
