@@ -11,7 +11,7 @@ from enum import Enum
 from functools import lru_cache
 from typing import Any, Self
 
-from holdfast.core.chunks import Base, Encoded, encode
+from holdfast.core.chunk_encoder import Base, Encoded, encode
 from holdfast.core.codec import pack
 from holdfast.core.migrations import CURRENT_SCHEMA_VERSION, migrate_record
 from holdfast.core.safe_repr import briefly

@@ -35,13 +35,13 @@ def large(seed: int) -> dict[str, Any]:
 
 
 def write(client: SyncClient, scope: str, key: str, value: Any, **options: Any) -> None:
-    written = notes.Written()
-    written.add(client._engine, scope, key, value, **options)
-    client._run(written.write())
+    written = notes.NoteBatch()
+    written.add(client.runtime.engine, scope, key, value, **options)
+    client.runtime.run(written.write())
 
 
 def read(client: SyncClient, *scopes: str) -> list[tuple[str, str, Any]]:
-    found = client._run(notes.read(client._engine, scopes or None))
+    found = client.runtime.run(notes.read(client.runtime.engine, scopes or None))
     return [(note.scope, note.key, value) for note, value in found]
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import StillWaiting, SyncClient
+from holdfast import StillWaitingError, SyncClient
 from holdfast.cli.output.graph import draw, newest_first
 from tests.cli.kit import Holdfast, golden, normal
 
@@ -53,7 +53,7 @@ def test_the_first_line_says_how_the_session_stands(holdfast: Holdfast) -> None:
             raise ValueError
         client.save("coder", execution_state={}, session_id="plain")
         with (
-            suppress(StillWaiting),
+            suppress(StillWaitingError),
             client.session(
                 "coder", session_id="asking", approval="wait", approval_timeout=0
             ) as run,

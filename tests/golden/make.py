@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast import CheckpointBuilder, SyncClient
-from holdfast.verbs.notes import Written
+from holdfast.verbs.notes import NoteBatch
 
 HERE = Path(__file__).parent
 
@@ -69,9 +69,9 @@ def build_notes(client: SyncClient) -> None:
     assert built is not None
     for key, value in noted():
         for scope in (built.checkpoint_id, LOG):
-            written = Written()
-            written.add(client._engine, scope, key, value)
-            client._run(written.write())
+            written = NoteBatch()
+            written.add(client.runtime.engine, scope, key, value)
+            client.runtime.run(written.write())
 
 
 def main(version: str) -> None:

@@ -1,53 +1,83 @@
-"""The async face of a store as a sync one, so that one suite proves both."""
+"""The async side of a store as a sync store, so that one suite proves both."""
 
 import asyncio
-import inspect
 import threading
-from typing import Any, Self
+from collections.abc import Callable
+from typing import Any
 
 from holdfast.stores.base import Store
+from holdfast.stores.capabilities import TellsChanges
+from holdfast.stores.wrapper import WrappedStore
+from holdfast.system.threads import Threads
 
-AT_ONCE = ("tick", "removals")
-"""What a store tells without waiting, on any thread."""
 
+class LoopThread:
+    """An event loop that runs in a thread of its own."""
 
-class AsyncFace:
-    """A store whose methods are answered on an event loop of its own."""
-
-    def __init__(self, store: Store) -> None:
-        self.store = store
+    def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever)
+        self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
-    def __getattr__(self, name: str) -> Any:
-        method = getattr(self.store, name)
-        return self._answered(name) if callable(method) and name not in AT_ONCE else method
+    def _run(self) -> None:
+        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+            self._stop = asyncio.Event()
+            runner.run(self._stop.wait())
 
-    def _answered(self, method: str) -> Any:
-        signature = inspect.signature(getattr(self.store, method))
+    def run(self, work: Callable[[], Any]) -> Any:
+        """Return what an awaitable gives that is begun on the loop."""
 
-        def ask(*args: Any, **named: Any) -> Any:
-            bound = signature.bind(*args, **named)
-            bound.apply_defaults()
-            return self._wait_for(self.store.answer(method, bound.args))
+        async def awaited() -> Any:
+            return await work()
 
-        return ask
-
-    def _wait_for(self, coroutine: Any) -> Any:
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+        return asyncio.run_coroutine_threadsafe(awaited(), self._loop).result()
 
     def close(self) -> None:
-        self._wait_for(self.store.aclose())
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join()
+
+
+class AsyncFace(WrappedStore):
+    """A store whose methods are answered on an event loop, its own unless one is given."""
+
+    def __init__(self, store: Store, loop: LoopThread | None = None) -> None:
+        super().__init__(store)
+        self._own = None if loop else LoopThread()
+        self._loop = loop or self._own
+        self._async = store.async_store(Threads())
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in ASKED:
+            return self._asked(self._async, name)
+        return super().__getattribute__(name)
+
+    def _asked(self, asked: Any, name: str) -> Any:
+        method, loop = getattr(asked, name), self._loop
+        assert loop is not None
+        return lambda *args, **named: loop.run(lambda: method(*args, **named))
+
+    def capability(self, kind: type[Any]) -> Any:
+        if kind is TellsChanges:  # which is told without waiting
+            return self.inner.capability(kind)
+        found = self._async.capability(kind)
+        return None if found is None else _Asked(self, found)
 
     def end(self) -> None:
         self.close()
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+        if self._own is not None:
+            self._own.close()
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(self, *exc: object) -> None:
-        self.close()
+class _Asked:
+    def __init__(self, face: AsyncFace, found: Any) -> None:
+        self._face = face
+        self._found = found
+
+    def __getattr__(self, name: str) -> Any:
+        return self._face._asked(self._found, name)
+
+
+ASKED = {
+    *("commit", "load", "fetch", "notes", "match", "query", "heads"),
+    *("delete", "sweep", "collect", "stats", "close"),
+}

@@ -1,24 +1,15 @@
 """What tests of the Redis store share: its async face, a link that breaks, steps one by one."""
 
-import asyncio
-import inspect
 import socket
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from holdfast.stores.base import Store
 from holdfast.stores.redis.store import RedisStore
 from holdfast.testing import crash_points
 from tests.redis_servers import shared_cluster, shared_server
-
-ASKED = {
-    *("commit", "load", "fetch", "notes", "match", "query", "heads"),
-    *("delete", "sweep", "collect", "stats"),
-}
-
 
 PLACES: dict[str, Callable[[], Any]] = {"redis": shared_server, "redis+cluster": shared_cluster}
 POINTS = [(place, point) for place in PLACES for point in crash_points.POINTS[place]]
@@ -28,52 +19,6 @@ LATER = timedelta(days=1)
 
 def now() -> datetime:
     return datetime.now(UTC)
-
-
-class LoopThread:
-    """An event loop that runs in a thread of its own."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
-
-    def _run(self) -> None:
-        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
-            self._stop = asyncio.Event()
-            runner.run(self._stop.wait())
-
-    def run(self, work: Coroutine[Any, Any, Any]) -> Any:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
-
-    def close(self) -> None:
-        self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join()
-
-
-def through_loop(store: RedisStore, loop: LoopThread) -> Store:
-    """The same store, every method of which is answered on an event loop."""
-
-    class Asked(RedisStore):
-        def __init__(self) -> None:
-            self.__dict__ = store.__dict__
-
-        def close(self) -> None:
-            loop.run(store.aclose())
-
-    def asking(method: str) -> Any:
-        signature = inspect.signature(getattr(RedisStore, method))
-
-        def ask(*args: Any, **named: Any) -> Any:
-            given = signature.bind(*args, **named)
-            given.apply_defaults()
-            return loop.run(store.answer(method, given.args[1:]))
-
-        return ask
-
-    for method in ASKED:
-        setattr(Asked, method, asking(method))
-    return Asked()
 
 
 class Proxy:

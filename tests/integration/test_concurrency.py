@@ -17,8 +17,8 @@ from holdfast import (
     StoreError,
     SyncClient,
 )
-from holdfast.stores.base import Pending
 from holdfast.stores.sqlite import connection
+from holdfast.stores.sqlite.pending import Pending
 from holdfast.stores.sqlite.store import SqliteStore
 from tests.integration.concurrency_jobs import AGENT, common, state_at
 from tests.integration.fork_server import ForkServer
@@ -342,10 +342,10 @@ async def test_closing_waits_for_a_save_that_was_queued_while_another_was_just_d
     first = asyncio.create_task(save(client, 1))
     await asyncio.to_thread(done.wait, 60)
     second = asyncio.create_task(save(client, 2))
-    while not client._store._waiting:  # type: ignore[attr-defined]
+    while not client.store._waiting:  # type: ignore[attr-defined]
         await asyncio.sleep(0)
     closing = asyncio.create_task(client.close())
-    while client._loops._committers != {}:  # type: ignore[union-attr]
+    while client.runtime._async_store._committers._of_loop != {}:  # type: ignore[attr-defined]
         await asyncio.sleep(0)
     go_on.set()
 
@@ -358,7 +358,7 @@ def test_a_save_queued_as_the_store_was_closed_is_told_so(
 ) -> None:
     with SyncClient.open(url) as client:
         client.save(AGENT, execution_state={}, session_id="s")
-        store = client._store
+        store = client.store
         check = store._db.check  # type: ignore[attr-defined]
 
         def closed_after_check() -> None:

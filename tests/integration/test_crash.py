@@ -88,7 +88,7 @@ class Survivor:
 
     def _check_notes(self, client: SyncClient) -> None:
         """Every note that was acknowledged is there, and none without those it came with."""
-        found = client._run(notes.read(client._engine, None))
+        found = client.runtime.run(notes.read(client.runtime.engine, None))
         there = {(note.scope, note.key) for note, _ in found}
         assert len(there) == len(found)
         assert self._notes <= there

@@ -76,7 +76,7 @@ def built(client: SyncClient) -> str:
 
 def check_notes(client: SyncClient, *scopes: str) -> None:
     for scope in scopes:
-        found = client._run(notes.read(client._engine, [scope]))
+        found = client.runtime.run(notes.read(client.runtime.engine, [scope]))
         assert [note.key for note, _ in found] == [key for key, _ in noted()]
         for (_, value), (_, written) in zip(found, noted(), strict=True):
             assert same(value, written)

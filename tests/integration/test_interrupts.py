@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from holdfast import SyncClient
+from holdfast.stores.capabilities import tick_of
 from tests.clients import STORES, url_of
 from tests.interrupts import interruptions
 
@@ -23,7 +24,7 @@ VERBS: dict[str, Callable[[SyncClient, str], Any]] = {
     "gc": lambda client, _: client.gc(),
     "publish": lambda client, _: client.publish("topic", step=1),
     "stats": lambda client, _: client.stats(),
-    "tick": lambda client, _: client.store.tick(),
+    "tick": lambda client, _: tick_of(client.store),
     "close": lambda client, _: client.close(),
 }
 

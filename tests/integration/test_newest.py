@@ -1,13 +1,14 @@
 """The newest record of a session with all it needs, asked for at once: as by query and load."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from holdfast import CheckpointIntegrityError, Client
-from holdfast.stores.base import Query, Store
+from holdfast.stores.base import Query, Record, Store
+from holdfast.stores.capabilities import FindsNewest
 from holdfast.stores.urls import open_store
 from holdfast.testing.samples import keep, large_state, make_commit, state_of
 from tests.clients import SERVERS, url_of
@@ -24,12 +25,18 @@ def store(url: str) -> Iterator[Store]:
         yield store
 
 
+def newest_of(store: Store) -> Callable[[str, str], Record | None]:
+    able = store.capability(FindsNewest)
+    assert able is not None
+    return able.newest
+
+
 def test_it_is_what_query_and_load_give(store: Store) -> None:
     keep(store, make_commit(large_state(1), session_id="s"))
     (newest,) = keep(store, make_commit(large_state(2), session_id="s"))
     keep(store, make_commit(large_state(3), session_id="another"))
 
-    found = store.newest(newest.info.agent_id, "s")
+    found = newest_of(store)(newest.info.agent_id, "s")
 
     assert found is not None
     assert found == store.load(newest.info.checkpoint_id)
@@ -40,7 +47,7 @@ def test_it_is_what_query_and_load_give(store: Store) -> None:
 def test_a_session_that_is_not_there_has_none(store: Store, session: str) -> None:
     (kept,) = keep(store, make_commit(session_id="s"))
 
-    assert store.newest(kept.info.agent_id, session) is None
+    assert newest_of(store)(kept.info.agent_id, session) is None
 
 
 def test_one_that_has_expired_is_passed_over(store: Store) -> None:
@@ -48,7 +55,7 @@ def test_one_that_has_expired_is_passed_over(store: Store) -> None:
     hour_ago = datetime.now(UTC) - timedelta(hours=1)
     keep(store, make_commit(session_id="s", created_at=hour_ago, ttl_seconds=60))
 
-    found = store.newest(kept.info.agent_id, "s")
+    found = newest_of(store)(kept.info.agent_id, "s")
 
     assert found is not None
     assert found.info == kept.info
@@ -59,7 +66,7 @@ def test_one_whose_chunks_are_lost_is_named(store: Store) -> None:
     store.collect([], datetime.now(UTC) + timedelta(days=1), False)
 
     with pytest.raises(CheckpointIntegrityError, match=kept.info.checkpoint_id):
-        store.newest(kept.info.agent_id, "s")
+        newest_of(store)(kept.info.agent_id, "s")
     assert store.query(Query(session_id="s")) == [kept.info]
 
 

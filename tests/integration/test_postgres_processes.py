@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import pytest
 from holdfast import Client, SyncClient
 from holdfast.stores.base import MissingParent, Note, NotesOnly, Query
 from holdfast.stores.postgres.store import PostgresStore
+from holdfast.system.drive import drive
 from holdfast.testing import crash_points
 from holdfast.testing.samples import keep, large_state, make_commit, state_of
 from tests.integration.concurrency_jobs import AGENT, common
@@ -100,7 +102,7 @@ def test_what_removes_records_waits_for_saves_that_have_begun(
 
     with psycopg.connect(postgres.dsn, autocommit=True) as saver, ThreadPoolExecutor(1) as pool:
         saver.execute("BEGIN")
-        store._pool._drive(saver, store._methods.commit(child))
+        drive(store._plans.commit(child), partial(store._pool._execute, saver))
         removing = pool.submit(removals[remove])
         while postgres.execute(waiting) == [(0,)]:
             assert not removing.done()

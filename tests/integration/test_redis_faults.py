@@ -25,7 +25,8 @@ from holdfast.stores.base import Commit, NoteExists, NotesOnly, Query, Store
 from holdfast.stores.redis.store import RedisStore
 from holdfast.testing.commits import is_absent
 from holdfast.testing.samples import ids, keep, large_state, make_commit, make_note, state_of
-from tests.integration.redis_kit import LoopThread, Proxy, through_loop
+from tests.integration.async_face import AsyncFace, LoopThread
+from tests.integration.redis_kit import Proxy
 from tests.programs import program
 from tests.redis_servers import (
     PASSWORD,
@@ -58,7 +59,7 @@ def server() -> Iterator[RedisServer]:
 
 def opened(url: str, face: str, loop: LoopThread, **options: Any) -> Store:
     store = RedisStore(url, **{"prefix": own_prefix(), **options})
-    return store if face == "threads" else through_loop(store, loop)
+    return store if face == "threads" else AsyncFace(store, loop)
 
 
 @pytest.mark.parametrize("face", FACES)

@@ -77,7 +77,7 @@ def test_nothing_is_left_when_everything_was_removed(place: str, prefix: str) ->
 def test_chunks_lie_on_all_nodes_and_everything_else_on_one(cluster_store: RedisStore) -> None:
     keep(cluster_store, make_commit([f"{n} " * 500 for n in range(400)], handoff_target="t"))
     keep_notes(cluster_store, make_note("/log"))
-    prefix = cluster_store._steps.keys.prefix
+    prefix = cluster_store._plans.keys.prefix
 
     found = [keys_of(node, prefix) for node in shared_cluster().nodes]
 
@@ -86,7 +86,7 @@ def test_chunks_lie_on_all_nodes_and_everything_else_on_one(cluster_store: Redis
 
 
 def test_two_prefixes_are_two_stores(store: RedisStore) -> None:
-    with RedisStore(shared_server().url, prefix=f"{store._steps.keys.prefix}:c") as other:
+    with RedisStore(shared_server().url, prefix=f"{store._plans.keys.prefix}:c") as other:
         (mine,) = keep(store, make_commit(large_state()))
         (theirs,) = keep(other, make_commit(large_state()))
 

@@ -17,6 +17,7 @@ from holdfast import (
     StoreFullError,
     SyncClient,
 )
+from holdfast.stores.capabilities import concerns_of
 from holdfast.stores.redis.store import RedisStore
 from tests.redis_servers import RedisCluster, RedisServer, shared_server
 
@@ -57,7 +58,7 @@ def test_a_server_that_evicts_is_opened_where_that_is_said(
     with server.configured(**{"maxmemory-policy": "allkeys-lru"}), caplog.at_level(logging.WARNING):
         with SyncClient.redis(server.url, prefix=prefix, allow_eviction=True) as client:
             saved = client.save("a", execution_state={"n": 1})
-            assert "allkeys-lru" in client.store.concerns[0]
+            assert "allkeys-lru" in concerns_of(client.store)[0]
         with SyncClient.open(f"{server.url}?prefix={prefix}&allow_eviction=true") as client:
             assert client.restore(saved).execution_state == {"n": 1}
 
@@ -103,7 +104,7 @@ def test_where_nothing_tells_the_policy_that_is_said(
     url = limited_url(server, "-config", "-info")
 
     with caplog.at_level(logging.WARNING), SyncClient.redis(url) as client:
-        (concern,) = client.store.concerns
+        (concern,) = concerns_of(client.store)
 
     assert "does not say whether it evicts" in concern
     assert concern in caplog.text
@@ -112,7 +113,7 @@ def test_where_nothing_tells_the_policy_that_is_said(
 @pytest.mark.parametrize("gone", ["records", "ids", "all", "session", "everything but records"])
 def test_verify_names_each_checkpoint_that_is_listed_and_gone(gone: str, store: RedisStore) -> None:
     client = SyncClient(store)
-    keys = store._steps.keys
+    keys = store._plans.keys
     saved = [client.save("a", execution_state={"n": n}, session_id="s") for n in range(1200)]
     whole = client.save("a", execution_state={}, session_id="t")
     dropped = {
@@ -139,7 +140,7 @@ def test_what_is_listed_and_gone_is_taken_off_the_lists_by_expire(store: RedisSt
     client = SyncClient(store)
     saved = [client.save("a", execution_state={"n": n}, session_id="s") for n in range(3)]
     with shared_server().client() as server:
-        server.delete(store._steps.keys.record(saved[1]))
+        server.delete(store._plans.keys.record(saved[1]))
 
     client.expire(saved[1])
 
@@ -154,7 +155,7 @@ def test_verify_names_notes_that_are_listed_and_gone(store: RedisStore) -> None:
         head = run.checkpoint("one")
     noted = store.notes([client.ancestors(head)[0].checkpoint_id])[0]
     with shared_server().client() as server:
-        server.delete(store._steps.keys.note(noted.scope, noted.key))
+        server.delete(store._plans.keys.note(noted.scope, noted.key))
 
     found = client.verify()
 
@@ -167,7 +168,7 @@ def test_verify_does_not_name_what_has_expired(store: RedisStore, prefix: str) -
     client = SyncClient(store)
     over = client.save("a", execution_state={"n": 1}, ttl_seconds=0.0)
     with shared_server().client() as server:
-        server.delete(store._steps.keys.record(over))  # as Redis does a day later
+        server.delete(store._plans.keys.record(over))  # as Redis does a day later
 
     assert client.verify().ok
 
@@ -176,7 +177,7 @@ def test_the_async_client_counts_what_is_gone_as_well(store: RedisStore, prefix:
     client = SyncClient(store)
     saved = client.save("a", execution_state={"n": 1})
     with shared_server().client() as server:
-        server.delete(store._steps.keys.record(saved))
+        server.delete(store._plans.keys.record(saved))
 
     async def verify() -> list[str]:
         async with Client.redis(shared_server().url, prefix=prefix) as client:
@@ -256,7 +257,7 @@ def assert_all_that_reads_works(client: SyncClient, saved: list[str], directory:
 
 def test_many_chunks_of_one_moment_are_listed_in_pages(store: RedisStore) -> None:
     client = SyncClient(store)
-    keys = store._steps.keys
+    keys = store._plans.keys
     with shared_server().client() as server:
         names = [secrets.token_bytes(20) for _ in range(12_345)]
         for start in range(0, len(names), 1000):

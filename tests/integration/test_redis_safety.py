@@ -75,7 +75,7 @@ def test_a_chunk_that_is_saved_again_while_it_is_collected_stays(
     with RedisStore(PLACES[place]().url, prefix=prefix) as store:
         (old,) = keep(store, make_commit(large_state()))
         store.delete(ids([old]))
-        collecting = ByHand(store, store._steps.collect([], now(), False))
+        collecting = ByHand(store, store._plans.collect([], now(), False))
         collecting.go_on(steps)
 
         (again,) = keep(store, make_commit(large_state()))
@@ -89,21 +89,21 @@ def test_a_collection_that_was_cut_short_is_finished_by_the_next(store: RedisSto
     (old,) = keep(store, make_commit(large_state()))
     store.delete(ids([old]))
     for steps in (3, 4):
-        ByHand(store, store._steps.collect([], now(), False)).go_on(steps)
+        ByHand(store, store._plans.collect([], now(), False)).go_on(steps)
 
     store.collect([], now(), False)
 
     assert not store.fetch(old.chunks)
     assert store.stats().chunks == 0
     with shared_server().client() as client:
-        assert not client.exists(store._steps.keys.chunks)
+        assert not client.exists(store._plans.keys.chunks)
 
 
 def test_a_listing_of_all_sees_what_was_based_on_a_record_removed_meanwhile(
     store: RedisStore,
 ) -> None:
     (base,) = keep(store, make_commit(large_state()))
-    listing = ByHand(store, store._steps.query(Query(include_expired=True)))
+    listing = ByHand(store, store._plans.query(Query(include_expired=True)))
     listing.go_on()
     (derived,) = keep(store, make_commit(large_state(1), base=base))
     store.delete(ids([base]))

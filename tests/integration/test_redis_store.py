@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.stores.redis.store import RedisStore
 from holdfast.testing import OpenStore, StoreContract
-from tests.integration.redis_kit import LoopThread, through_loop
+from tests.integration.async_face import AsyncFace, LoopThread
 from tests.redis_servers import own_prefix, shared_cluster, shared_server
 
 
@@ -35,11 +35,11 @@ class TestRedisStoreOnALoop(StoreContract):
     @pytest.fixture
     def open_store(self, loop: LoopThread) -> OpenStore:
         prefix = own_prefix()
-        return lambda: through_loop(RedisStore(shared_server().url, prefix=prefix), loop)
+        return lambda: AsyncFace(RedisStore(shared_server().url, prefix=prefix), loop)
 
 
 class TestRedisStoreOnAClusterAndALoop(StoreContract):
     @pytest.fixture
     def open_store(self, loop: LoopThread) -> OpenStore:
         prefix = own_prefix()
-        return lambda: through_loop(RedisStore(shared_cluster().url, prefix=prefix), loop)
+        return lambda: AsyncFace(RedisStore(shared_cluster().url, prefix=prefix), loop)

@@ -269,7 +269,7 @@ class Siege:
         assert mine - len(self.told.saved) <= cut_short
 
     def _check_notes(self, client: SyncClient) -> None:
-        found = client._run(notes.read(client._engine, None))
+        found = client.runtime.run(notes.read(client.runtime.engine, None))
         there = {(note.scope, note.key) for note, _ in found}
         assert len(there) == len(found)
         assert self.told.noted <= there

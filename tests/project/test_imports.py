@@ -16,20 +16,19 @@ PACKAGE = SRC / "holdfast"
 # A part may import from its own layer and from those below it.
 LAYERS = (
     {"__main__", "testing"},
-    {"cli", "ui", "adapters"},
-    {"session", "workspace", "coordination", "state"},
+    {"cli", "ui", "adapters", "state"},
     {"client"},
+    {"session", "workspace"},
     {"verbs"},
+    {"runtime"},
     {"stores"},
     {"model"},
     {"core", "ids"},
     {"system"},
-    {"errors", "_version"},
+    {"errors"},
+    {"_lazy", "_version"},
 )
 RANK = {part: rank for rank, layer in enumerate(reversed(LAYERS)) for part in layer}
-
-# Methods that lead upwards, such as client.session(): imported when called, never before.
-DOORS = {("client", "session"), ("client", "workspace")}
 
 NOT_IN_CORE = {
     *("asyncio", "concurrent", "http", "multiprocessing", "select", "selectors", "shutil"),
@@ -124,7 +123,6 @@ def test_imports_point_from_outer_layers_to_inner_ones() -> None:
         str(found)
         for found in internal_imports()
         if RANK.get(found.parts[1], outermost) > RANK[found.parts[0]]
-        and not (found.parts in DOORS and found.deferred)
     ]
 
     assert not upward
@@ -133,8 +131,7 @@ def test_imports_point_from_outer_layers_to_inner_ones() -> None:
 def test_no_two_parts_import_each_other() -> None:
     graph: dict[str, set[str]] = {}
     for found in internal_imports():
-        if found.parts not in DOORS:
-            graph.setdefault(found.parts[0], set()).add(found.parts[1])
+        graph.setdefault(found.parts[0], set()).add(found.parts[1])
 
     list(graphlib.TopologicalSorter(graph).static_order())
 

@@ -27,13 +27,15 @@ def test_a_bundle_cannot_carry_notes_that_belong_to_no_checkpoint(
             step_name=None,
             metadata={},
         ).with_(checkpoint_id=scope)
-        written = notes.Written()
+        written = notes.NoteBatch()
         decided = {"allowed": True, "reason": None, "args": ["evil"], "kwargs": None, "by": None}
-        written.add(author._engine, scope, "decision", decided)
-        author._run(save.write(author._engine, info, make_payload({}, {}), [], written))
+        written.add(author.runtime.engine, scope, "decision", decided)
+        author.runtime.run(
+            save.write(author.runtime.engine, info, make_payload({}, {}), [], written)
+        )
         author.export(tmp_path / "hostile.bundle")
     with SyncClient.memory() as client:
         with pytest.raises(HoldfastError, match="begins with '/'"):
             client.import_(tmp_path / "hostile.bundle")
-        assert client._run(approval._decided(client._engine, "abcdef")) is None
+        assert client.runtime.run(approval._decided(client.runtime.engine, "abcdef")) is None
         assert client.store.notes([scope]) == []

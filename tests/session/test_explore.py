@@ -15,7 +15,7 @@ import pytest
 
 from holdfast import Client, SyncClient
 from holdfast.errors import CheckpointNotFoundError, InvalidArgumentError
-from holdfast.session.explore import _COLUMNS
+from holdfast.session.exploration import _COLUMNS
 from tests.session.conftest import Open
 from tests.session.kit import AGENT, SESSION, Tools
 

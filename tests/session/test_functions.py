@@ -160,9 +160,9 @@ def test_a_note_of_a_rollback_that_is_none_is_told_and_changes_nothing(intent: A
         head = run.head
         if isinstance(intent, dict) and isinstance(intent.get("target"), str):
             intent = {**intent, "target": {"own": own, "other": other}[intent["target"]]}
-        written = notes.Written()
-        written.add(client._engine, head, "rollback", intent)
-        client._run(written.write())
+        written = notes.NoteBatch()
+        written.add(client.runtime.engine, head, "rollback", intent)
+        client.runtime.run(written.write())
         with pytest.raises(CheckpointIntegrityError, match="its note of a rollback"):
             with client.session(AGENT, session_id=SESSION):
                 pass

@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast import CheckpointIntegrityError, SerializationError
-from holdfast.core.chunks import encode
+from holdfast.core.chunk_decoder import decode, references
+from holdfast.core.chunk_encoder import encode
+from holdfast.core.chunk_format import checked, compress, decompress, unpack_index
 from holdfast.core.codec import pack, unpack
 from holdfast.core.differ import diff_roots
-from holdfast.core.format import checked, compress, decompress, unpack_index
 from holdfast.core.kinds import by_code
-from holdfast.core.shallow import shallow
-from holdfast.core.tree import decode, references
+from holdfast.core.shallow_reader import shallow
 from tests import strategies as s
 
 SAMPLE = pack([(1, {2: "x"}), {"a": b"bytes", "b": [1.5, None, 2**70]}, frozenset({"k"})])

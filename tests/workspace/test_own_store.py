@@ -7,10 +7,13 @@ from urllib.parse import quote
 import pytest
 
 from holdfast import SyncClient
+from holdfast.stores import capabilities
 from holdfast.stores.base import Store
+from holdfast.stores.capabilities import files_of
 from holdfast.stores.memory import MemoryStore
 from holdfast.stores.objects.store import LargeBlobs
 from holdfast.stores.sqlite.store import SqliteStore
+from holdfast.stores.wrapper import WrappedStore
 from holdfast.workspace import Workspace
 from tests.workspace.kit import put
 
@@ -29,7 +32,7 @@ def url_of(place: str, root: Path | str) -> str:
     return PLACES[place].format(root=root, blobs=blobs)
 
 
-def files_of(root: Path) -> set[str]:
+def names_in(root: Path) -> set[str]:
     return {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()}
 
 
@@ -39,14 +42,14 @@ def check(workspace: Workspace, client: SyncClient, root: Path) -> None:
     put(root / "mine", "one")
     first = workspace.snapshot()
     # What is uploaded again gets another name; whether objects are lost, verify tells.
-    own = {path for path in files_of(root) - {"mine"} if not path.startswith("blobs/")}
+    own = {path for path in names_in(root) - {"mine"} if not path.startswith("blobs/")}
     put(root / "mine", "two")
     second = workspace.snapshot()
 
     for tree in (first, second, first):
         assert [entry.path for entry in workspace.ls(tree) if entry.kind == "file"] == ["mine"]
         workspace.restore(tree)
-        assert own <= files_of(root)
+        assert own <= names_in(root)
     assert client.restore(saved).checkpoint_id == saved
     assert client.verify().ok
     assert workspace.snapshot().tree_id == first.tree_id
@@ -119,30 +122,40 @@ def test_a_tree_that_holds_the_store_itself_leaves_it_as_it_is(root: Path, tmp_p
         assert client.restore(saved).checkpoint_id == saved
 
 
-def flags(cls: type) -> set[str]:
-    """All that a store may say of itself or do."""
-    return {name for name in vars(cls) if not name.startswith("_")}
+CAPABILITIES = [
+    kind for kind in vars(capabilities).values() if getattr(kind, "_is_protocol", False)
+]
 
 
-def test_a_store_with_blobs_speaks_for_the_store_within_in_every_respect(tmp_path: Path) -> None:
-    with LargeBlobs(SqliteStore(tmp_path / "agent.db"), f"file://{tmp_path}/blobs") as store:
-        said = flags(LargeBlobs) | vars(store).keys()
+@pytest.mark.parametrize("kind", CAPABILITIES)
+def test_a_store_with_blobs_can_do_what_the_store_within_can(tmp_path: Path, kind: type) -> None:
+    class Everything(SqliteStore):
+        is_volatile, concerns = True, ("old",)
+        wait = newest = lost = SqliteStore.stats
 
-        assert flags(Store) - said == set(), "decide what LargeBlobs says or does"
-        inner = SqliteStore(tmp_path / "agent.db")
-        with inner:
-            for flag in ("shares_chunks", "allow_pickle", "waits", "files", "speaks_async"):
-                assert getattr(store, flag) == getattr(inner, flag), flag
+    with LargeBlobs(Everything(tmp_path / "agent.db"), f"file://{tmp_path}/blobs") as store:
+        assert store.inner.capability(kind) is not None
+        assert (store.capability(kind) is None) == (kind in LargeBlobs.hidden)
+
+
+def test_a_store_with_blobs_names_the_files_of_both(tmp_path: Path) -> None:
+    inner = SqliteStore(tmp_path / "agent.db")
+    with LargeBlobs(inner, f"file://{tmp_path}/blobs") as store:
+        assert files_of(store) == inner.files
         assert store.files_apart == (str(tmp_path / "blobs"),)
 
 
-def test_the_newest_record_of_a_session_comes_with_its_objects(tmp_path: Path) -> None:
-    store = LargeBlobs(MemoryStore(), f"file://{tmp_path}/blobs", above=0)
-    with SyncClient(store) as client:
-        client.save("coder", session_id="s", execution_state={"text": "x" * 9000})
-        saved = client.save("coder", session_id="s", execution_state={"text": "y" * 9000})
-        newest = store.newest("coder", "s")
+def test_a_wrapper_forwards_every_method_of_a_store() -> None:
+    given = {name for name in vars(Store) if not name.startswith("_")} - {"async_store"}
+
+    assert given <= vars(WrappedStore).keys() | {"shares_chunks", "allow_pickle"}
+
+
+def test_the_newest_checkpoint_of_a_session_comes_with_its_objects(tmp_path: Path) -> None:
+    with SyncClient(LargeBlobs(MemoryStore(), f"file://{tmp_path}/blobs", above=0)) as client:
+        for letter in "xy":
+            client.save("coder", session_id="s", execution_state={"text": letter * 9000})
+        newest = client.latest("coder", "s")
 
         assert newest is not None
-        assert newest.info.checkpoint_id == saved
-        assert store.newest("coder", "none") is None
+        assert newest.execution_state == {"text": "y" * 9000}

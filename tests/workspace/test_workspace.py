@@ -145,11 +145,11 @@ def test_losing_what_lies_beside_the_store_costs_time_only(
     put(root / "file", "one")
     with Workspace(root, url_of(store, tmp_path)) as workspace:
         first = workspace.snapshot()
-        shutil.rmtree(workspace._home.directory)
+        shutil.rmtree(workspace._local.directory)
         put(root / "file", "two")
         workspace.snapshot()
         workspace.restore(first)
-        shutil.rmtree(workspace._home.directory)
+        shutil.rmtree(workspace._local.directory)
     assert (root / "file").read_text() == "one"
 
 

@@ -4,44 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import datetime
-from inspect import isawaitable, iscoroutine
 from pathlib import Path
-from time import sleep
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
-from holdfast.client.face import DEFAULT_GRACE, Face
+from holdfast.client.agent_first import agent_first
+from holdfast.client.approvals import Approvals
+from holdfast.client.base import ClientBase
+from holdfast.client.effects import Effects
+from holdfast.client.events import Events
+from holdfast.client.handoffs import Handoffs
+from holdfast.client.upkeep import Upkeep
 from holdfast.core.codec import OnUnknown
-from holdfast.core.contracts import Contract
 from holdfast.core.diff import Diff
-from holdfast.errors import InvalidArgumentError
 from holdfast.model import Checkpoint, CheckpointInfo, Framework
-from holdfast.stores.base import Collected, SessionInfo, Stats
-from holdfast.verbs import bundle, handoff, interrupts, read, save, upkeep, verify
-from holdfast.verbs import events as happenings
-from holdfast.verbs import plan as plans
-from holdfast.verbs.bundle import Exported, Imported
-from holdfast.verbs.events import Event
-from holdfast.verbs.handoff import DEFAULT_LEASE, Offer
+from holdfast.runtime import SyncRuntime
+from holdfast.stores.base import SessionInfo
+from holdfast.verbs import interrupts, read, save
 from holdfast.verbs.interrupts import OpenInterrupt
 from holdfast.verbs.lineage import Tree
-from holdfast.verbs.plan import Ask, Call, Plan, Rest, Step
-from holdfast.verbs.prune import Keep, Pruned
-from holdfast.verbs.verify import Progress, Verified
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from holdfast.session.approval import Question
-    from holdfast.session.explore import Exploration, Outcome
-    from holdfast.session.replay import Step as ReplayStep
+    from holdfast.session.exploration import Exploration, Outcome
+    from holdfast.session.replay import ReplayedStep
     from holdfast.session.run import Run
-    from holdfast.session.unknown import UnknownCall
-    from holdfast.workspace import Workspace
-
-T = TypeVar("T")
+    from holdfast.workspace import AsyncWorkspace, Workspace
 
 
-class SyncClient(Face):
+class SyncClient(ClientBase[SyncRuntime], Handoffs, Events, Approvals, Effects, Upkeep):
     """Checkpoints, for programs that are not async. Safe to share between threads.
 
     >>> from holdfast import SyncClient
@@ -52,40 +43,32 @@ class SyncClient(Face):
     ~ $.step: 1 -> 2
     """
 
-    def _run(self, plan: Plan[T]) -> T:
-        self._check_open()
-        try:
-            ask = next(plan)
-            while True:
-                try:
-                    answer = self._answer(ask)
-                except Exception as error:
-                    ask = plan.throw(error)
-                else:
-                    ask = plan.send(answer)
-        except StopIteration as end:
-            return end.value  # type: ignore[no-any-return]
-        finally:
-            plan.close()
+    _runtime_type = SyncRuntime
 
-    def _answer(self, ask: Step) -> Any:
-        if isinstance(ask, Ask):
-            return getattr(self._store, ask.method)(*ask.args)
-        if isinstance(ask, Rest):
-            return sleep(ask.seconds)
-        if isinstance(ask, Call):
-            return self._call(ask)
-        return ask.function()
+    @property
+    def handoffs(self) -> Handoffs:
+        """Return the verbs of handing work to another agent: ``handoff``, ``accept``…"""
+        return Handoffs(self.runtime)
 
-    def _call(self, ask: Call) -> Any:
-        answer = ask.function(*ask.args, **ask.kwargs)
-        if isawaitable(answer):
-            if iscoroutine(answer):
-                answer.close()
-            raise InvalidArgumentError(
-                f"{ask.function!r} is async: use Client and `async with client.session(...)`"
-            )
-        return answer
+    @property
+    def events(self) -> Events:
+        """Return the verbs of channels: ``publish`` and ``subscribe``."""
+        return Events(self.runtime)
+
+    @property
+    def approvals(self) -> Approvals:
+        """Return the verbs of calls that wait to be allowed: ``pending``, ``approve``, ``deny``."""
+        return Approvals(self.runtime)
+
+    @property
+    def effects(self) -> Effects:
+        """Return the verbs of calls of unknown end: ``unknown_effects`` and ``resolve``."""
+        return Effects(self.runtime)
+
+    @property
+    def upkeep(self) -> Upkeep:
+        """Return the verbs of looking after the store: ``prune``, ``gc``, ``verify``…"""
+        return Upkeep(self.runtime)
 
     def save(
         self,
@@ -101,7 +84,7 @@ class SyncClient(Face):
         *,
         append_only: Collection[str] = (),
         events: bool = False,
-        workspace: Workspace | None = None,
+        workspace: Workspace | AsyncWorkspace | None = None,
         **metadata: Any,
     ) -> str:
         """Keep a state as a new checkpoint and return its id.
@@ -112,7 +95,7 @@ class SyncClient(Face):
         makes saving long ones cheaper. The files of a ``workspace`` are kept with the state.
         Further keywords are metadata, by which ``find`` filters.
         """
-        return self._run(
+        return self.runtime.run(
             self._save(
                 agent_id,
                 framework,
@@ -132,13 +115,13 @@ class SyncClient(Face):
 
     def put(self, checkpoint: Checkpoint) -> str:
         """Keep a checkpoint that was built with CheckpointBuilder, as it is."""
-        return self._run(save.put(self._engine, checkpoint))
+        return self.runtime.run(save.put(self._engine, checkpoint))
 
     def restore(
         self, checkpoint_id: str, verify: bool = True, on_unknown: OnUnknown = "raise"
     ) -> Checkpoint:
-        """The checkpoint of that id, its integrity proven unless ``verify`` is off."""
-        return self._run(read.restore(self._engine, checkpoint_id, verify, on_unknown))
+        """Return the checkpoint of that id, its integrity proven unless ``verify`` is off."""
+        return self.runtime.run(read.restore(self._engine, checkpoint_id, verify, on_unknown))
 
     def restore_workspace(self, checkpoint_id: str, to: str | Path) -> Workspace:
         """Put the files of a checkpoint into a directory: a new one, or one that is put back.
@@ -147,12 +130,12 @@ class SyncClient(Face):
         """
         from holdfast.workspace import checkout
 
-        self._check_open()
+        self.runtime.check_open()
         return checkout(checkpoint_id, to, self)
 
     def latest(self, agent_id: str, session_id: str) -> Checkpoint | None:
-        """The newest checkpoint of a session, or None if it has none."""
-        return self._run(read.latest(self._engine, agent_id, session_id))
+        """Return the newest checkpoint of a session, or None if it has none."""
+        return self.runtime.run(read.latest(self._engine, agent_id, session_id))
 
     @overload
     def timeline(
@@ -183,8 +166,8 @@ class SyncClient(Face):
         before: str | None = None,
         with_state: bool = False,
     ) -> list[CheckpointInfo] | list[Checkpoint]:
-        """The checkpoints of a session, newest first; ``before`` an id for the next page."""
-        return self._run(
+        """Return the checkpoints of a session, newest first; ``before`` an id for the next page."""
+        return self.runtime.run(
             read.timeline(self._engine, agent_id, session_id, limit, before, with_state)
         )
 
@@ -201,8 +184,8 @@ class SyncClient(Face):
         limit: int | None = 50,
         before: str | None = None,
     ) -> list[CheckpointInfo]:
-        """Checkpoints by what is known of them, newest first, of the whole store by default."""
-        return self._run(
+        """Return checkpoints by what is known of them, newest first; by default all of them."""
+        return self.runtime.run(
             read.find(
                 agent_id=agent_id,
                 session_id=session_id,
@@ -217,20 +200,20 @@ class SyncClient(Face):
         )
 
     def sessions(self, agent_id: str | None = None) -> list[SessionInfo]:
-        """Every session with its head, the one touched last first."""
-        return self._run(read.sessions(agent_id))
+        """Return every session with its head, the one touched last first."""
+        return self.runtime.run(read.sessions(agent_id))
 
     def ancestors(self, checkpoint_id: str) -> list[CheckpointInfo]:
-        """The parent of a checkpoint, its parent, and so on, back to the root."""
-        return self._run(read.ancestors(checkpoint_id))
+        """Return the parent of a checkpoint, its parent, and so on, back to the root."""
+        return self.runtime.run(read.ancestors(checkpoint_id))
 
     def tree(self, agent_id: str, session_id: str) -> Tree:
-        """The checkpoints of a session, and of the sessions forked from it, as a tree."""
-        return self._run(read.tree(agent_id, session_id))
+        """Return the checkpoints of a session, and of the sessions forked from it, as a tree."""
+        return self.runtime.run(read.tree(agent_id, session_id))
 
     def diff(self, a: str, b: str) -> Diff:
-        """What changed from one checkpoint to another."""
-        return self._run(read.diff(self._engine, a, b))
+        """Return what changed from one checkpoint to another."""
+        return self.runtime.run(read.diff(self._engine, a, b))
 
     def fork(
         self,
@@ -239,112 +222,10 @@ class SyncClient(Face):
         execution_state: Any = None,
         context: dict[str, Any] | None = None,
     ) -> str:
-        """Begin a new session at a checkpoint, with its state or another; returns the new id."""
-        return self._run(
+        """Begin a new session at a checkpoint, with its state or another, and return its id."""
+        return self.runtime.run(
             save.fork(self._engine, checkpoint_id, session_id, execution_state, context)
         )
-
-    def handoff(
-        self,
-        checkpoint_id: str,
-        target_agent_id: str,
-        contract: Contract | None = None,
-        ttl_seconds: float | None = None,
-        *,
-        events: bool = True,
-    ) -> str:
-        """Offer a checkpoint to another agent, and announce it; returns the id of the offer.
-
-        The contract is a pydantic model, a dataclass or a JSON Schema that the state has to fit
-        (ContractError names where it does not), or a name that is only recorded. An offer with a
-        ``ttl_seconds`` is gone when that is over.
-        """
-        return self._run(
-            handoff.handoff(
-                self._engine, checkpoint_id, target_agent_id, contract, ttl_seconds, events
-            )
-        )
-
-    def inbox(self, agent_id: str, *, every: bool = False) -> list[Offer]:
-        """The open offers to an agent, the oldest first; with ``every`` all there are."""
-        return self._run(handoff.inbox(self._engine, agent_id, every))
-
-    def offer(self, checkpoint_id: str) -> Offer:
-        """An offer, and what became of it so far."""
-        return self._run(handoff.offer(self._engine, checkpoint_id))
-
-    def accept(
-        self,
-        checkpoint_id: str,
-        contract: Contract | None = None,
-        *,
-        session_id: str | None = None,
-        worker: str | None = None,
-        lease_seconds: float = DEFAULT_LEASE,
-    ) -> Checkpoint:
-        """Claim an offer, and go on from it in a session of the receiving agent.
-
-        Of several workers one wins; the others get a HandoffError. Saving in that session renews
-        the claim. If it is neither renewed nor settled, the offer returns to the inbox when the
-        lease ends, and who accepts it next goes on from what was saved last.
-        """
-        return self._run(
-            handoff.accept(self._engine, checkpoint_id, contract, session_id, worker, lease_seconds)
-        )
-
-    def take(
-        self,
-        agent_id: str,
-        contract: Contract | None = None,
-        *,
-        worker: str | None = None,
-        lease_seconds: float = DEFAULT_LEASE,
-        timeout: float | None = None,
-    ) -> Checkpoint | None:
-        """Accept the oldest open offer to an agent, waiting for one; None after ``timeout``."""
-        return self._run(
-            handoff.take(self._engine, agent_id, contract, worker, lease_seconds, timeout)
-        )
-
-    def renew(self, checkpoint_id: str, lease_seconds: float | None = None) -> Offer:
-        """Hold on to an offer for another lease; a HandoffError if it was lost to another."""
-        return self._run(handoff.renew(self._engine, checkpoint_id, lease_seconds))
-
-    def complete(self, checkpoint_id: str, reason: str | None = None) -> Offer:
-        """Say that the work on an offer is done; only who holds it can, and only once."""
-        return self._run(handoff.settle(self._engine, checkpoint_id, "completed", reason))
-
-    def reject(self, checkpoint_id: str, reason: str | None = None) -> Offer:
-        """Turn an offer down for good, and say why."""
-        return self._run(handoff.settle(self._engine, checkpoint_id, "rejected", reason))
-
-    def publish(
-        self,
-        channel: str,
-        checkpoint_id: str | None = None,
-        *,
-        ttl_seconds: float | None = None,
-        **data: Any,
-    ) -> None:
-        """Announce something on a channel; it is durable when this returns."""
-        self._run(happenings.publish(self._engine, channel, checkpoint_id, data, ttl_seconds))
-
-    def subscribe(
-        self, channel: str, after: str | Event | None = None, *, timeout: float | None = None
-    ) -> Iterator[Event]:
-        """The events of a channel in order: all that are kept, then new ones as they come.
-
-        ``after`` the cursor of the last event you have dealt with, each comes at least once, also
-        over restarts. Ends when ``timeout`` seconds pass without one.
-        """
-        happenings.scope(channel)
-        return self._follow(channel, happenings.place(after), timeout)
-
-    def _follow(self, channel: str, at: int, timeout: float | None) -> Iterator[Event]:
-        while self._run(happenings.wait(self._engine, channel, at, timeout)):
-            for event in self._run(happenings.read(self._engine, channel, at)):
-                at = int(event.cursor)
-                yield event
 
     def session(
         self,
@@ -394,77 +275,13 @@ class SyncClient(Face):
             tools=tools,
             metadata=metadata,
         )
-        return Run(self, options, files_of(self, workspace))
-
-    def pending(self, agent_id: str | None = None) -> list[Question]:
-        """Calls that wait for approval, of all sessions, the oldest first."""
-        from holdfast.session import approval
-
-        return self._run(approval.pending(self._engine, agent_id))
+        return Run(self.runtime, options, files_of(self.runtime, workspace))
 
     def interrupts(
         self, agent_id: str | None = None, session_id: str | None = None
     ) -> list[OpenInterrupt]:
-        """What LangGraph threads have asked (``interrupt``) and wait for an answer to."""
-        return self._run(interrupts.open_interrupts(self._engine, agent_id, session_id))
-
-    def approve(
-        self,
-        effect_id: str,
-        reason: str | None = None,
-        *,
-        args: tuple[Any, ...] | None = None,
-        kwargs: dict[str, Any] | None = None,
-    ) -> Question:
-        """Allow a call that waits; with ``args`` or ``kwargs`` it is made with those instead."""
-        from holdfast.session import approval
-
-        decision = approval.Decision(True, reason, args, kwargs)
-        return self._run(approval.decide(self._engine, effect_id, decision))
-
-    def deny(self, effect_id: str, reason: str | None = None) -> Question:
-        """Refuse a call that waits; the program gets ApprovalDenied."""
-        from holdfast.session import approval
-
-        decision = approval.Decision(False, reason)
-        return self._run(approval.decide(self._engine, effect_id, decision))
-
-    def unknown_effects(
-        self, agent_id: str | None = None, session_id: str | None = None
-    ) -> list[UnknownCall]:
-        """Calls of unknown end that wait to be decided of, of all sessions, the oldest first.
-
-        They may have done something that lasts. What a process is making just now is not among
-        them.
-        """
-        from holdfast.session import unknown
-
-        return self._run(unknown.unknown_calls(self._engine, agent_id, session_id))
-
-    def resolve(
-        self,
-        effect_id: str,
-        *,
-        done: Any = ...,
-        failed: str | Exception | bool | None = None,
-        retry: bool = False,
-        takeover: bool = False,
-    ) -> UnknownCall:
-        """Decide of a call of unknown end: it gave ``done``, ``failed``, or is to be made again.
-
-        It is as if the program had decided with ``run.unknown_effects()``; when it is resumed, it
-        finds that. A session that a living process works on is an error.
-        """
-        from holdfast.session import unknown
-
-        verdict = unknown.verdict(done, failed, retry)
-        call = self._run(unknown.find(self._engine, effect_id))
-        core = unknown.core_of(self._engine, call, takeover)
-        try:
-            self._run(unknown.decide(core, call, verdict))
-        finally:
-            self._run(core.release())
-        return call
+        """Return what LangGraph threads have asked (``interrupt``) and wait for an answer to."""
+        return self.runtime.run(interrupts.open_interrupts(self._engine, agent_id, session_id))
 
     def explore(
         self,
@@ -488,78 +305,46 @@ class SyncClient(Face):
         from holdfast.session.explore import Terms, explore
 
         terms = Terms(score, executor, timeout, workspace, stop_when, progress)
-        return explore(self, checkpoint, strategies, terms)
+        return explore(self.runtime, checkpoint, strategies, terms)
 
-    def bisect(self, *where: Any) -> CheckpointInfo | None:
-        """``bisect(session_id, predicate)``, or with the agent first: the first bad checkpoint.
+    @agent_first
+    def bisect(
+        self,
+        session_id: str,
+        predicate: Callable[[Checkpoint], Any],
+        *,
+        agent_id: str | None = None,
+    ) -> CheckpointInfo | None:
+        """Return the first checkpoint of a session of which a predicate does not hold.
 
-        The predicate, a function of a Checkpoint, holds up to some checkpoint and not from there
-        on; few are looked at. None if it holds of the newest.
+        It holds up to some checkpoint and not from there on; few are looked at. None if it holds
+        of the newest. The agent has to be named where several have a session of that name.
         """
         from holdfast.session import replay
 
-        return self._run(replay.bisect(self._engine, where))
+        return self.runtime.run(replay.bisect(self._engine, session_id, predicate, agent_id))
 
-    def replay(self, *session: str) -> Iterator[ReplayStep]:
-        """``replay(session_id)``, or with the agent first: what was recorded, step by step.
+    @agent_first
+    def replay(self, session_id: str, *, agent_id: str | None = None) -> Iterator[ReplayedStep]:
+        """Yield what was recorded of a session, step by step; nothing is executed.
 
-        Nothing is executed.
+        The agent has to be named where several have a session of that name.
         """
         from holdfast.session import replay
 
         before = None
-        for info in self._run(replay.chain(session)):
-            yield self._run(replay.step(self._engine, self._store, before, info))
+        for info in self.runtime.run(replay.chain(session_id, agent_id)):
+            yield self.runtime.run(replay.step(self._engine, self.runtime.store, before, info))
             before = info
         if before is not None:
-            yield from self._run(replay.last_step(self._engine, before))
-
-    def expire(self, checkpoint_id: str) -> bool:
-        """Remove a checkpoint now; False if there is none."""
-        return self._run(upkeep.expire(self._engine, checkpoint_id))
-
-    def prune(self, policy: Keep | None = None, *, dry_run: bool = False, **rules: Any) -> Pruned:
-        """Remove what a policy does not keep: ``prune(Keep(last=10))`` or ``prune(last=10)``."""
-        return self._run(self._prune(policy, dry_run, rules))
-
-    def gc(self, grace_seconds: float = DEFAULT_GRACE, dry_run: bool = False) -> Collected:
-        """Remove what has expired, and chunks that no checkpoint needs."""
-        return self._run(upkeep.gc(self._engine, grace_seconds, dry_run))
-
-    def verify(self, progress: Progress | None = None) -> Verified:
-        """Read every checkpoint and name each that is damaged."""
-        return self._run(verify.verify(self._engine, progress))
-
-    def stats(self) -> Stats:
-        """How much the store holds."""
-        return self._run(plans.stats())
-
-    def export(
-        self,
-        file: str | Path,
-        *,
-        agent_id: str | None = None,
-        session_id: str | None = None,
-        ids: Collection[str] | None = None,
-        progress: Progress | None = None,
-    ) -> Exported:
-        """Write checkpoints to a bundle file that any store can import."""
-        return self._run(bundle.export(self._engine, file, agent_id, session_id, ids, progress))
-
-    def import_(self, file: str | Path, *, progress: Progress | None = None) -> Imported:
-        """Bring the checkpoints of a bundle file into this store."""
-        return self._run(bundle.import_(self._engine, file, progress))
+            yield from self.runtime.run(replay.last_step(self._engine, before))
 
     def close(self) -> None:
         """Release the store; closing twice does nothing."""
-        if not self._closed:
-            for run in self._take_runs():
-                run._let_go()
-            self._closed = True
-            self._store.close()
+        self.runtime.close()
 
     def __enter__(self) -> Self:
-        self._check_open()
+        self.runtime.check_open()
         return self
 
     def __exit__(self, *exc: object) -> None:

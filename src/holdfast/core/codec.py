@@ -13,8 +13,7 @@ from typing import Any, Literal
 
 import ormsgpack
 
-from holdfast.core import basics, objects
-from holdfast.core.format import ID_BYTES
+from holdfast.core.hooked_unpacker import HookedUnpacker
 from holdfast.core.kinds import (
     REGISTERED,
     Kind,
@@ -22,11 +21,13 @@ from holdfast.core.kinds import (
     Unkeepable,
     add,
     by_code,
+    content_links,
     exactly,
     kind_of,
+    objects,
+    standard,
 )
-from holdfast.core.raw import Link, Raw
-from holdfast.core.scan import Scan
+from holdfast.core.raw import Raw
 from holdfast.errors import CheckpointIntegrityError, SerializationError, UnknownTypeError
 
 OnUnknown = Literal["raise", "raw"]
@@ -40,7 +41,6 @@ _QUICK_NESTING = 16
 """Objects within objects that are packed without looking at the depth of all that is in them."""
 
 PICKLE = 60
-LINK = 61
 
 _PACK = (
     ormsgpack.OPT_PASSTHROUGH_TUPLE
@@ -202,7 +202,7 @@ def _stable_pickle(value: Any) -> bytes:
         raise Unkeepable(f"cannot be pickled either ({error}); exclude it") from error
 
 
-class Unpacker(Scan):
+class Unpacker(HookedUnpacker):
     """Revives values under the safety rules; ``extra`` adds extension codes (chunks)."""
 
     __slots__ = ("allow_pickle", "extra", "on_unknown", "trusts")
@@ -260,25 +260,8 @@ def _revive_pickle(plain: bytes, reader: Any) -> Any:
         raise SerializationError("$", f"a pickled value cannot be loaded ({error!r})") from error
 
 
-def _reduce_link(link: Link) -> bytes:
-    return link.name + b"\x00" if link.is_leaf else link.name
-
-
-def _revive_link(plain: bytes, reader: Any) -> Link:
-    return link_of(plain)
-
-
-def link_of(plain: bytes) -> Link:
-    """The link that these bytes of a chunk stand for."""
-    name, mark = plain[:ID_BYTES], plain[ID_BYTES:]
-    if len(name) != ID_BYTES or mark not in (b"", b"\x00"):
-        raise CheckpointIntegrityError(None, f"a link of {len(plain)} bytes")
-    return Link(name, bool(mark))
-
-
 add(Kind(PICKLE, "pickle", lambda value: value, _revive_pickle))
-add(Kind(LINK, "link", _reduce_link, _revive_link), Link)
-BYTES_KINDS = frozenset({basics.BIG_INT, basics.SURROGATES, PICKLE, LINK})
+BYTES_KINDS = frozenset({standard.BIG_INT, standard.SURROGATES, PICKLE, content_links.LINK})
 """Kinds whose plain data is the extension's bytes as they are."""
 NAMED_KINDS = frozenset(
     {
@@ -287,7 +270,7 @@ NAMED_KINDS = frozenset(
     }
 )
 """Kinds whose plain data begins with the name of a class."""
-_UNORDERED = frozenset({basics.SET, basics.FROZENSET, objects.SUBCLASS})
+_UNORDERED = frozenset({standard.SET, standard.FROZENSET, objects.SUBCLASS})
 
 
 def pack(value: Any, allow_pickle: bool = False) -> bytes:

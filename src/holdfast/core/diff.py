@@ -99,7 +99,7 @@ def diff_values(old: Any, new: Any) -> Diff:
     ~ $.step: 1 -> 2
     + $.log[1]: 'b'
     """
-    from holdfast.core.chunks import encode
+    from holdfast.core.chunk_encoder import encode
     from holdfast.core.differ import diff_roots
 
     a, b = encode({"execution_state": old}), encode({"execution_state": new})

@@ -14,11 +14,8 @@ from typing import Any, TypeVar
 import ormsgpack
 from xxhash import xxh3_64_hexdigest
 
-from holdfast.core.align import aligned, trimmed
-from holdfast.core.basics import ORDERED_DICT, PAIRS
-from holdfast.core.codec import BYTES_KINDS
-from holdfast.core.diff import ByPath, Diff
-from holdfast.core.format import (
+from holdfast.core.chunk_decoder import DEFAULT_LIMITS, decode, inner_index, references
+from holdfast.core.chunk_format import (
     PAGED_BYTES,
     PAGED_DICT,
     PAGED_LIST,
@@ -27,12 +24,15 @@ from holdfast.core.format import (
     REF_NODE,
     unpack_index,
 )
+from holdfast.core.codec import BYTES_KINDS
+from holdfast.core.diff import ByPath, Diff
 from holdfast.core.kinds import Ready
-from holdfast.core.objects import SUBCLASS
-from holdfast.core.parts import LISTS, MAPPINGS, SETS, has_parts, parts_of
+from holdfast.core.kinds.diff_parts import LISTS, MAPPINGS, SETS, has_parts, parts_of
+from holdfast.core.kinds.objects import SUBCLASS
+from holdfast.core.kinds.standard import ORDERED_DICT, PAIRS
+from holdfast.core.list_alignment import aligned, trimmed
 from holdfast.core.safe_repr import shown
-from holdfast.core.shallow import Hole, shallow
-from holdfast.core.tree import DEFAULT_LIMITS, decode, inner_index, references
+from holdfast.core.shallow_reader import Hole, shallow
 from holdfast.errors import CheckpointIntegrityError
 
 T = TypeVar("T")

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import ormsgpack
 
-from holdfast.core import basics, objects
-from holdfast.core.kinds import Ready, Unkeepable
+from holdfast.core.kinds import Ready, Unkeepable, objects, standard
 from holdfast.core.raw import Raw
-from holdfast.core.safe_repr import shown
+from holdfast.core.value_paths import child_path, short_key
 from holdfast.errors import SerializationError
 
 if TYPE_CHECKING:
@@ -21,18 +20,6 @@ if TYPE_CHECKING:
 MAX_DEPTH = 250
 
 _as_they_are = frozenset({type(None), bool, float, bytes, ormsgpack.Ext, ormsgpack.Fragment})
-
-
-def child_path(path: str, key: object) -> str:
-    """The path of a dict's value: ``$.name`` where the key reads as a name, else ``$['a b']``."""
-    if type(key) is str and key.isidentifier():
-        return f"{path}.{key}"
-    return f"{path}[{_short(key)}]"
-
-
-def _short(key: object) -> str:
-    text = shown(key)
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def rewrite(value: Any, packer: Packer, path: str = "$") -> Any:
@@ -83,12 +70,12 @@ class _Rewriter:
         self._enter_kind(path)
         pairs = self._pairs(self._reduced(value, path)[1], path)
         self.kinds -= 1
-        return Ready(basics.PAIRS, pairs)
+        return Ready(standard.PAIRS, pairs)
 
     def _pairs(self, pairs: list[Any], path: str) -> list[Any]:
         walked = []
         for key, part in zip(pairs[::2], pairs[1::2], strict=True):
-            walked.append(self.walk(key, f"{path}<key {_short(key)}>"))
+            walked.append(self.walk(key, f"{path}<key {short_key(key)}>"))
             walked.append(self.walk(part, child_path(path, key)))
         return walked
 
@@ -131,11 +118,11 @@ class _Rewriter:
         """Walk a kind's plain data so that paths read as the user's attributes and elements."""
         if type(plain) is not list:
             return self.walk(plain, path)
-        if code == basics.TUPLE:
+        if code == standard.TUPLE:
             return self._list(plain, path)
-        if code in (basics.SET, basics.FROZENSET):
+        if code in (standard.SET, standard.FROZENSET):
             return self._elements(plain, path)
-        if code == basics.PAIRS:
+        if code == standard.PAIRS:
             return self._pairs(plain, path)
         if code == objects.EXCEPTION:
             where = (path, path, f"{path}.args", path, f"{path}.exceptions")
@@ -161,7 +148,7 @@ class _Rewriter:
         return self.walk(main, path)
 
     def _elements(self, plain: list[Any], path: str) -> list[Any]:
-        walked = [self.walk(part, f"{path}{{{_short(part)}}}") for part in plain]
+        walked = [self.walk(part, f"{path}{{{short_key(part)}}}") for part in plain]
         return sorted(walked, key=self.packer.pack)
 
 

@@ -10,21 +10,22 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 from holdfast.errors import (
-    ApprovalDenied,
+    ApprovalDeniedError,
     CheckpointIntegrityError,
     DivergenceError,
     InvalidArgumentError,
     RunError,
     SessionLostError,
-    StillWaiting,
+    StillWaitingError,
     UnknownEffectError,
 )
 from holdfast.model import checked_name
+from holdfast.runtime import steps
+from holdfast.runtime.engine import Engine
+from holdfast.runtime.steps import Plan
 from holdfast.session.effects import KINDS, WHOLE, Effect, copied, written
 from holdfast.stores.base import Fence, NoteExists
-from holdfast.verbs import events, notes, plan, stored_values
-from holdfast.verbs.engine import Engine
-from holdfast.verbs.plan import Plan
+from holdfast.verbs import events, notes, stored_values
 
 logger = logging.getLogger("holdfast")
 
@@ -46,7 +47,13 @@ class Decision:
 
 
 NOT_A_FAILURE = (
-    *(ApprovalDenied, DivergenceError, SessionLostError, StillWaiting, UnknownEffectError),
+    *(
+        ApprovalDeniedError,
+        DivergenceError,
+        SessionLostError,
+        StillWaitingError,
+        UnknownEffectError,
+    ),
 )
 """Errors after which a program is gone on with where it was, as after a crash."""
 
@@ -105,7 +112,10 @@ def ask(
     wrap: Callable[[Callable[..., Any]], Callable[..., Any]],
     unless: Fence | None = None,
 ) -> Plan[Effect]:
-    """The call as it was allowed; ApprovalDenied if it was not, Fenced if the note is there."""
+    """Return the call as it was allowed.
+
+    ApprovalDeniedError if it was not, Fenced if the note is there.
+    """
     if not approval.concerns(effect):
         return effect
     decision = yield from _decided(engine, effect.id)
@@ -113,13 +123,13 @@ def ask(
         if approval.decider == "wait":
             decision = yield from _wait(engine, approval, session, effect, meanwhile, unless)
         elif approval.decider == "prompt":
-            decision = yield from plan.do(lambda: _prompt(effect))
+            decision = yield from steps.do(lambda: _prompt(effect))
         else:
-            decision = _as_decision((yield from plan.call(wrap(approval.decider), effect)))
+            decision = _as_decision((yield from steps.call(wrap(approval.decider), effect)))
         if not (yield from _note_decision(engine, effect.id, decision, unless)):
             decision = (yield from _decided(engine, effect.id)) or decision
     if not decision.allowed:
-        raise ApprovalDenied(effect.tool, decision.reason)
+        raise ApprovalDeniedError(effect.tool, decision.reason)
     if decision.args is None and decision.kwargs is None:
         return effect
     args = effect.args if decision.args is None else tuple(decision.args)
@@ -139,7 +149,7 @@ def _wait(
     expires = None
     if approval.expires_seconds is not None:
         expires = datetime.now(UTC) + timedelta(seconds=approval.expires_seconds)
-    written = notes.Written()
+    written = notes.NoteBatch()
     value = {
         "agent_id": session[0],
         "session_id": session[1],
@@ -160,7 +170,7 @@ def _wait(
         if expires is not None and datetime.now(UTC) >= expires:
             return Decision(False, "nobody decided in time")
         if approval.timeout is not None and waited >= approval.timeout:
-            raise StillWaiting(
+            raise StillWaitingError(
                 f"{effect} still waits for approval: decide with client.approve({effect.id!r}) or "
                 "client.deny(...), and run again"
             )
@@ -188,7 +198,7 @@ def _note_decision(
     engine: Engine, effect_id: str, decision: Decision, unless: Fence | None = None
 ) -> Plan[bool]:
     """Keep a decision; False if there was one already, which counts."""
-    written = notes.Written()
+    written = notes.NoteBatch()
     value = {name: getattr(decision, name) for name in decision.__dataclass_fields__}
     written.add(engine, f"/approval/{effect_id}", "decision", value)
     events.note(engine, written, _channel(effect_id), None, {"allowed": decision.allowed}, None)
@@ -232,7 +242,7 @@ def pending(engine: Engine, agent_id: str | None) -> Plan[list[Question]]:
         and (q.expires_at is None or now < q.expires_at)
     ]
     scopes = {f"/approval/{q.effect_id}" for q in waiting}
-    answered = (yield from plan.notes(scopes)) if scopes else []
+    answered = (yield from steps.notes(scopes)) if scopes else []
     done = {note.scope for note in answered}
     return [q for q in waiting if f"/approval/{q.effect_id}" not in done]
 

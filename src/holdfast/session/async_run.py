@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial, wraps
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from holdfast.errors import (
     HoldfastError,
@@ -20,6 +20,7 @@ from holdfast.errors import (
     StoreError,
 )
 from holdfast.model import CheckpointInfo
+from holdfast.runtime import AsyncRuntime, steps
 from holdfast.session import calls
 from holdfast.session import rollback as back
 from holdfast.session.branch import Adoptable, adopted, forked, workspace_of
@@ -30,11 +31,7 @@ from holdfast.session.journal import ENDED, RETRY
 from holdfast.session.log import passed
 from holdfast.session.rollback import RolledBack
 from holdfast.session.run_base import RunFace, TaskFace, TasksFace
-from holdfast.verbs import plan as plans
 from holdfast.verbs.read import find
-
-if TYPE_CHECKING:
-    from holdfast.client import Client
 
 
 class AsyncRun(RunFace):
@@ -43,10 +40,10 @@ class AsyncRun(RunFace):
     ``async with client.session("coder", session_id="fix-42") as run:``; see Run.
     """
 
-    _client: Client
+    _runtime: AsyncRuntime
 
-    def __init__(self, client: Client, options: Options, files: Files | None) -> None:
-        super().__init__(client, options, files)
+    def __init__(self, runtime: AsyncRuntime, options: Options, files: Files | None) -> None:
+        super().__init__(runtime, options, files)
         self._forks: list[AsyncRun] = []
         self._beat: asyncio.Task[None] | None = None
 
@@ -59,12 +56,12 @@ class AsyncRun(RunFace):
         self._core = self._core.anew()
         self._core.wrap = off_the_loop
         try:
-            await self._client._run(back.opened(self._core))
+            await self._runtime.run(back.opened(self._core))
         except BaseException:
-            await self._client._run(self._core.release())
+            await self._runtime.run(self._core.release())
             raise
         self._is_open = True
-        self._client._run_opened(self)
+        self._runtime.run_opened(self)
         self._beat = asyncio.create_task(self._keep_alive())
 
     async def __aexit__(
@@ -83,7 +80,7 @@ class AsyncRun(RunFace):
         if not self._is_open:
             return
         self._is_open = False
-        self._client._run_ended(self)
+        self._runtime.run_ended(self)
         cut_off = None if isinstance(error, Exception) else error
         async with contextlib.AsyncExitStack() as last_first:
             last_first.push_async_callback(self._end, error)
@@ -95,23 +92,23 @@ class AsyncRun(RunFace):
             self._beat.cancel()  # again: a server's client may take it for a timeout of its own
             await asyncio.wait([self._beat], timeout=1)
         try:
-            await self._client._run(self._core.finish(error))
+            await self._runtime.run(self._core.finish(error))
         finally:
-            await self._client._run(self._core.release())
+            await self._runtime.run(self._core.release())
 
     async def _let_go(self) -> None:
         """The client is being closed: nothing more is saved, and others may open the session."""
         if self._beat is not None:
             self._beat.cancel()
         with contextlib.suppress(StoreError):  # then it is free when this process has ended
-            await self._client._run(self._core.let_go())
+            await self._runtime.run(self._core.let_go())
 
     async def _keep_alive(self) -> None:
         """Hold on to the session while it is worked on, however long a call takes."""
         while self._is_open:
             await asyncio.sleep(self._core.options.lease_seconds / 4)
             try:
-                await self._client._run(self._core.keep_lease())
+                await self._runtime.run(self._core.keep_lease())
             except StoreClosedError:
                 return
             except HoldfastError:  # the next write says so, if it is still so
@@ -130,7 +127,7 @@ class AsyncRun(RunFace):
         same task (or, outside of tasks, in the session), so the state has to say how far it came.
         """
         block = self._core.block
-        return await self._client._run(
+        return await self._runtime.run(
             self._core.checkpoint(name, block=block, marks=[passed(block[0])], tags=tags)
         )
 
@@ -153,7 +150,7 @@ class AsyncRun(RunFace):
         undone and was made on a way that was rolled back is not made again, unless ``again``.
         A tool that takes one of these names itself gets it by ``functools.partial(tool, key=…)``.
         """
-        return await self._client._run(
+        return await self._runtime.run(
             calls.call(self._core, function, args, kwargs, effect, compensate, key, again)
         )
 
@@ -201,7 +198,7 @@ class AsyncRun(RunFace):
         Effects since are undone by their compensations, the newest first. It refuses to go past
         what cannot be undone, unless you accept that it stays done. ``undo`` leads back.
         """
-        return await self._client._run(
+        return await self._runtime.run(
             back.rollback(self._core, to, steps, scope, accept_irreversible)
         )
 
@@ -210,7 +207,7 @@ class AsyncRun(RunFace):
 
         What was called since is undone as by a rollback; what that one compensated stays undone.
         """
-        return await self._client._run(back.undo(self._core, accept_irreversible))
+        return await self._runtime.run(back.undo(self._core, accept_irreversible))
 
     async def fork(
         self,
@@ -225,14 +222,14 @@ class AsyncRun(RunFace):
         """
         if paths is not None and len(paths) != (n if names is None else len(names)):
             raise InvalidArgumentError("give a path for each fork")
-        sessions = await self._client._run(forked(self._core, n, names))
+        sessions = await self._runtime.run(forked(self._core, n, names))
         runs: list[AsyncRun] = []
         for number, session_id in enumerate(sessions):
             files = None
             if self._core.files is not None:
                 files = await self._fork_files(session_id, None if paths is None else paths[number])
             options = replace(self._core.options, session_id=session_id)
-            run = AsyncRun(self._client, options, files)
+            run = AsyncRun(self._runtime, options, files)
             run._core.functions = self._core.functions
             await run._open()
             self._forks.append(run)
@@ -245,8 +242,8 @@ class AsyncRun(RunFace):
         if path is None:
             name = session_id.removeprefix(self.session_id).replace("/", "_")
             path = Path(f"{workspace.path}{name}")
-        captured = await self._client._run(workspace_of(self._core))
-        made = await self._client._run(plans.do(lambda: workspace.fork_captured(captured, path)))
+        captured = await self._runtime.run(workspace_of(self._core))
+        made = await self._runtime.run(steps.do(lambda: workspace.fork_captured(captured, path)))
         return Files(lambda: made)
 
     async def adopt(self, other: AsyncRun | Adoptable) -> str:
@@ -258,11 +255,11 @@ class AsyncRun(RunFace):
         if isinstance(other, AsyncRun):
             await other._close(None)
             other = other.session_id
-        return await self._client._run(adopted(self._core, other))
+        return await self._runtime.run(adopted(self._core, other))
 
     async def history(self, limit: int | None = 50) -> list[CheckpointInfo]:
         """The checkpoints of the session, the newest first."""
-        return await self._client._run(
+        return await self._runtime.run(
             find(agent_id=self.agent_id, session_id=self.session_id, limit=limit)
         )
 
@@ -282,18 +279,18 @@ class AsyncUnknownEffect:
 
     async def retry(self) -> None:
         """Have it made again, under the same idempotency key."""
-        await self._run._client._run(calls.decide(self._run._core, self.effect, RETRY))
+        await self._run._runtime.run(calls.decide(self._run._core, self.effect, RETRY))
 
     async def mark_done(self, output: Any = None) -> None:
         """Say that it took place, and what it gave."""
-        await self._run._client._run(
+        await self._run._runtime.run(
             calls.decide(self._run._core, self.effect, ENDED, status="done", output=output)
         )
 
     async def mark_failed(self, error: Exception | str) -> None:
         """Say that it did not take place; the program gets the error."""
         raised = error if isinstance(error, Exception) else RunError(error)
-        await self._run._client._run(
+        await self._run._runtime.run(
             calls.decide(self._run._core, self.effect, ENDED, status="failed", error=raised)
         )
 
@@ -304,7 +301,7 @@ class AsyncTask(TaskFace):
     _run: AsyncRun
 
     async def __aenter__(self) -> Self:
-        await self._run._client._run(self._run._core.begin_task(self._record))
+        await self._run._runtime.run(self._run._core.begin_task(self._record))
         self._show_progress()
         return self
 
@@ -314,13 +311,13 @@ class AsyncTask(TaskFace):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool:
-        again = await self._run._client._run(self._run._core.end_task(self._record, error))
+        again = await self._run._runtime.run(self._run._core.end_task(self._record, error))
         self._show_progress()
         return again and self._is_retried
 
     async def skip(self, reason: str) -> None:
         """Leave it out, and say why."""
-        await self._run._client._run(self._run._core.skip_task(self._record, reason))
+        await self._run._runtime.run(self._run._core.skip_task(self._record, reason))
 
     def plan(self, *tasks: str | Mapping[str, Any]) -> AsyncTasks:
         """Divide it into parts."""

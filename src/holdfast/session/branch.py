@@ -8,13 +8,14 @@ from typing import Any
 
 from holdfast.errors import InvalidArgumentError, RunError
 from holdfast.model import Checkpoint, CheckpointInfo, checked_name
+from holdfast.runtime import steps
+from holdfast.runtime.steps import Plan
 from holdfast.session.core import SESSION, Core
-from holdfast.session.explore import Outcome
+from holdfast.session.exploration import Outcome
 from holdfast.session.log import Entry, Log, turned
 from holdfast.stores.base import Query
 from holdfast.system.crash_points import reach
-from holdfast.verbs import plan, save
-from holdfast.verbs.plan import Plan
+from holdfast.verbs import save
 from holdfast.verbs.read import get_info, restore
 
 
@@ -39,7 +40,7 @@ def forked(core: Core, count: int, names: Sequence[str] | None) -> Plan[list[str
 def _free(core: Core, wanted: str) -> Plan[str]:
     """A name for a session that is not taken."""
     number, name = 1, wanted
-    while (yield from plan.query(Query(agent_id=core.options.agent_id, session_id=name, limit=1))):
+    while (yield from steps.query(Query(agent_id=core.options.agent_id, session_id=name, limit=1))):
         number += 1
         name = f"{wanted}-{number}"
     return name
@@ -53,7 +54,7 @@ def adopted(core: Core, other: Adoptable) -> Plan[str]:
     """Go on from the head of another session, or from a checkpoint, as this session's own."""
     name = _name_of(other)
     query = Query(agent_id=core.options.agent_id, session_id=name, limit=1)
-    found = yield from plan.query(query)
+    found = yield from steps.query(query)
     info = found[0] if found else (yield from get_info(name))
     if (info.agent_id, info.session_id) == core.session:
         raise RunError("a run cannot adopt itself: use rollback to go back")

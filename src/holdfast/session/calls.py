@@ -7,14 +7,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from holdfast.errors import (
-    ApprovalDenied,
+    ApprovalDeniedError,
     DivergenceError,
     RunError,
     SerializationError,
 )
 from holdfast.ids import new_id
+from holdfast.runtime import steps
+from holdfast.runtime.steps import Plan
 from holdfast.session import approval as approvals
-from holdfast.session import lease as leases
 from holdfast.session.core import Core
 from holdfast.session.effects import (
     Effect,
@@ -32,8 +33,7 @@ from holdfast.session.functions import path_of
 from holdfast.session.journal import ENDED, RETRY, STARTED, key_of
 from holdfast.stores.base import Fenced
 from holdfast.system.crash_points import reach
-from holdfast.verbs import notes, plan
-from holdfast.verbs.plan import Plan
+from holdfast.verbs import notes
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ def _make(core: Core, tool: Tool, effect: Effect, fresh: bool) -> Plan[Any]:
     try:
         effect = yield from _approved(core, effect)
     except BaseException as error:
-        if fresh and not isinstance(error, ApprovalDenied):  # it was never made
+        if fresh and not isinstance(error, ApprovalDeniedError):  # it was never made
             core.made[core.place_of(effect)] -= 1
         raise
     if effect.edited:
@@ -185,7 +185,7 @@ def _make(core: Core, tool: Tool, effect: Effect, fresh: bool) -> Plan[Any]:
         is_recorded = False
         kwargs = with_key(tool.function, tool.kwargs, effect)
         try:
-            output = yield from plan.call(core.wrap(tool.function), *tool.args, **kwargs)
+            output = yield from steps.call(core.wrap(tool.function), *tool.args, **kwargs)
         except Exception as error:
             reach("run:after_tool")
             yield from _failed(core, effect, error)
@@ -224,8 +224,8 @@ def _approved(core: Core, effect: Effect) -> Plan[Effect]:
             )
         )
     except Fenced:
-        raise leases.lost(core.held()) from None
-    except ApprovalDenied as denied:
+        raise core.held().lost() from None
+    except ApprovalDeniedError as denied:
         yield from _note(core, effect.ended(status="denied", reason=denied.reason), STARTED)
         raise
 
@@ -288,7 +288,7 @@ def _write(core: Core, effect: Effect, mark: str) -> Plan[None]:
     value = effect.end_dict() if only_end else effect.as_dict()
     if effect.id in core.under_way and mark.startswith(STARTED):
         core.under_way[effect.id] = head
-    written = notes.Written()
+    written = notes.NoteBatch()
     written.add(core.engine, head, key_of(effect.index, mark), value)
     yield from core.note(written)
 
@@ -312,7 +312,7 @@ def decide(core: Core, effect: Effect, mark: str, **changes: Any) -> Plan[None]:
 def outcome(effect: Effect) -> Any:
     """What a call gave that was made before."""
     if effect.status == "denied":
-        raise ApprovalDenied(effect.tool, effect.reason)
+        raise ApprovalDeniedError(effect.tool, effect.reason)
     if effect.error is None:
         return effect.output
     if not isinstance(effect.error, Exception):  # a record must not end the program, say

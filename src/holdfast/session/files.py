@@ -7,12 +7,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from holdfast.runtime import steps
+from holdfast.runtime.steps import Plan
 from holdfast.stores.base import Store
-from holdfast.verbs import plan
-from holdfast.verbs.plan import Plan
 
 if TYPE_CHECKING:
-    from holdfast.workspace import Restored, TreeDiff, Workspace
+    from holdfast.workspace import AsyncWorkspace, Restored, TreeDiff, Workspace
 
 
 class WorkspaceLike(Protocol):
@@ -33,9 +33,12 @@ class WorkspaceLike(Protocol):
 class Directory:
     """A workspace as a run uses it."""
 
-    def __init__(self, workspace: Workspace, store: Store) -> None:
-        self.workspace = workspace
-        self.path = Path(workspace.path)
+    def __init__(self, given: Workspace | AsyncWorkspace, store: Store) -> None:
+        from holdfast.workspace.async_workspace import as_workspace
+
+        self.given = given
+        self.workspace = as_workspace(given)
+        self.path = Path(self.workspace.path)
         self._store = store
 
     def capture(self) -> dict[str, Any]:
@@ -50,16 +53,17 @@ class Directory:
 
     def changes(self, before: dict[str, Any], after: dict[str, Any]) -> TreeDiff:
         """What is other in the files as they were captured later."""
-        from holdfast.workspace.workspace import compared
+        from holdfast.workspace.diff import compare_captured
 
-        return compared(self._store, before, after)
+        return compare_captured(self._store, before, after)
 
     def fork_captured(self, captured: dict[str, Any], path: str | Path) -> Directory:
         """A workspace at another path with the files as they were."""
-        from holdfast.workspace import Snapshot
+        from holdfast.workspace import AsyncWorkspace, Snapshot
 
         fork = self.workspace.fork(Snapshot.from_value(captured), Path(path))
-        return Directory(fork, self._store)
+        is_async = isinstance(self.given, AsyncWorkspace)
+        return Directory(AsyncWorkspace.of(fork) if is_async else fork, self._store)
 
 
 class Files:
@@ -84,22 +88,22 @@ class Files:
     def open(self) -> Plan[None]:
         """Open it, which may have to wait for others."""
         self.agree = None
-        yield from plan.do(lambda: self.workspace)
+        yield from steps.do(lambda: self.workspace)
 
     @property
     def shown(self) -> Any:
         """The workspace as users know it."""
-        return self.workspace.workspace if isinstance(self.workspace, Directory) else self.workspace
+        return self.workspace.given if isinstance(self.workspace, Directory) else self.workspace
 
     def capture(self) -> Plan[dict[str, Any]]:
         """The files as they are, to be kept in a checkpoint."""
-        captured = yield from plan.do(self.workspace.capture)
+        captured = yield from steps.do(self.workspace.capture)
         self.agree = True if self._is_there else self.agree
         return captured
 
     def put_back(self, captured: dict[str, Any]) -> Plan[Any]:
         """Make the files what they were; what is replaced is kept first."""
-        done = yield from plan.do(lambda: self.workspace.put_back(captured))
+        done = yield from steps.do(lambda: self.workspace.put_back(captured))
         self.agree = True if self._is_there else self.agree
         return done
 
@@ -108,7 +112,7 @@ class Files:
         workspace = self.workspace
         if not isinstance(workspace, Directory):
             return True
-        return (yield from plan.do(lambda: workspace.workspace.works_for(agent_id, session_id)))
+        return (yield from steps.do(lambda: workspace.workspace.works_for(agent_id, session_id)))
 
     def fall_behind(self) -> None:
         """They may not be as recorded: a tool was cut off, or they are yet to be put back."""
@@ -134,6 +138,6 @@ class Files:
         workspace = self.workspace
         if not isinstance(workspace, Directory):
             return 1
-        found = yield from plan.do(lambda: workspace.changes(before, after))
+        found = yield from steps.do(lambda: workspace.changes(before, after))
         every = (found.added, found.removed, found.modified, found.renamed, found.mode)
         return sum(map(len, every))

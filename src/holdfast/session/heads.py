@@ -14,13 +14,14 @@ from typing import Any
 from holdfast.core.codec import OnUnknown
 from holdfast.errors import CheckpointIntegrityError
 from holdfast.model import CheckpointInfo
+from holdfast.runtime import steps
+from holdfast.runtime.engine import Engine
+from holdfast.runtime.steps import Plan
 from holdfast.session import journal as journals
 from holdfast.session.effects import Effect
 from holdfast.stores.base import Fence, NotTheHead, Query
-from holdfast.verbs import notes, plan, save
+from holdfast.verbs import notes, save
 from holdfast.verbs.chains import circle_error, is_next, next_in
-from holdfast.verbs.engine import Engine
-from holdfast.verbs.plan import Plan
 
 RUN = "run"
 """The note on a checkpoint that a run wrote."""
@@ -69,7 +70,7 @@ def _is_of_run(noted: Noted) -> bool:
 def last(session: tuple[str, str]) -> Plan[CheckpointInfo | None]:
     """What was written last on a session."""
     query = Query(agent_id=session[0], session_id=session[1], limit=1)
-    return next(iter((yield from plan.query(query))), None)
+    return next(iter((yield from steps.query(query))), None)
 
 
 def _followed(
@@ -87,7 +88,7 @@ def _followed(
             following = [next_in(value) for key, value in noted if is_next(key)][-1:]
         except ValueError as error:
             raise CheckpointIntegrityError(info.checkpoint_id, str(error)) from None
-        found = (yield from plan.query(Query(ids=following))) if following else []
+        found = (yield from steps.query(Query(ids=following))) if following else []
         own = [each for each in found if (each.agent_id, each.session_id) == session]
         if not own:
             return info, noted
@@ -107,7 +108,7 @@ def _below(
     before = head.checkpoint_id
     while True:
         query = Query(agent_id=session[0], session_id=session[1], before=before, limit=_PAGE)
-        page = yield from plan.query(query)
+        page = yield from steps.query(query)
         by_scope: dict[str, Noted] = {info.checkpoint_id: [] for info in page}
         read = (yield from notes.read(engine, by_scope, on_unknown=on_unknown)) if page else []
         for note, value in read:
@@ -127,7 +128,7 @@ def write(
     head: CheckpointInfo | None,
     info: CheckpointInfo,
     payload: dict[str, Any],
-    written: notes.Written,
+    written: notes.NoteBatch,
     unless: Fence,
 ) -> Plan[None]:
     """Write what a run did behind its head, or as the first of its session.
@@ -152,4 +153,4 @@ def write(
 def _is_gone(head: CheckpointInfo | None) -> Plan[bool]:
     if head is None:
         return False
-    return not (yield from plan.query(Query(ids=[head.checkpoint_id])))
+    return not (yield from steps.query(Query(ids=[head.checkpoint_id])))

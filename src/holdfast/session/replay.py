@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,13 +10,14 @@ from holdfast.core.diff import Diff
 from holdfast.core.short_repr import brief
 from holdfast.errors import InvalidArgumentError, RunError
 from holdfast.model import Checkpoint, CheckpointInfo, checked_name
+from holdfast.runtime import steps
+from holdfast.runtime.engine import Engine
+from holdfast.runtime.steps import Plan
 from holdfast.session import journal as journals
 from holdfast.session.effects import Effect
 from holdfast.session.log import Log
 from holdfast.stores.base import Query, Store
-from holdfast.verbs import notes, plan
-from holdfast.verbs.engine import Engine
-from holdfast.verbs.plan import Plan
+from holdfast.verbs import notes
 from holdfast.verbs.read import ancestors, diff, restore
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Step:
+class ReplayedStep:
     """One checkpoint of a session, and what led to it."""
 
     checkpoint: CheckpointInfo
@@ -57,30 +58,26 @@ def _result(call: Effect) -> str:
     return brief(call.output if call.error is None else call.error, 58)
 
 
-def chain(session: Sequence[Any]) -> Plan[list[CheckpointInfo]]:
-    """The checkpoints that led to the head of a session, the oldest first.
-
-    A session is named by its id, where only one agent has it, or by its agent and its id.
-    """
-    if not 1 <= len(session) <= 2:
-        raise InvalidArgumentError("give the id of a session, or its agent and its id")
-    session_id = checked_name("session_id", session[-1])
-    agent_id = checked_name("agent_id", session[0]) if len(session) == 2 else None
-    found = yield from plan.query(Query(agent_id=agent_id, session_id=session_id))
+def chain(session_id: str, agent_id: str | None = None) -> Plan[list[CheckpointInfo]]:
+    """Return the checkpoints that led to the head of a session, the oldest first."""
+    checked_name("session_id", session_id)
+    if agent_id is not None:
+        checked_name("agent_id", agent_id)
+    found = yield from steps.query(Query(agent_id=agent_id, session_id=session_id))
     agents = {info.agent_id for info in found}
     if not found:
         raise RunError(f"there is no session {session_id!r}")
     if len(agents) > 1:
         raise RunError(
             f"several agents have a session {session_id!r} ({', '.join(sorted(agents))}): "
-            "name the agent first"
+            "say which with agent_id"
         )
     return [*(yield from ancestors(found[0].checkpoint_id))[::-1], found[0]]
 
 
 def step(
     engine: Engine, store: Store, before: CheckpointInfo | None, info: CheckpointInfo
-) -> Plan[Step]:
+) -> Plan[ReplayedStep]:
     """What was recorded between two checkpoints."""
     kept = yield from restore(engine, info.checkpoint_id, True, "raw")
     known: set[str] = set()
@@ -92,19 +89,16 @@ def step(
         files = yield from _files_between(store, earlier.workspace, kept.workspace)
     every = Log(kept.effects).effects
     calls = [each for each in every if each.id not in known and not each.abandoned]
-    return Step(info, calls, changes, files, tree_of(kept))
+    return ReplayedStep(info, calls, changes, files, tree_of(kept))
 
 
 def _files_between(store: Store, before: Any, after: Any) -> Plan[TreeDiff | None]:
     """What changed from one captured workspace to another."""
     if before is None or after is None:
         return None
-    from holdfast.workspace import Snapshot
-    from holdfast.workspace.diff import compare
-    from holdfast.workspace.tree_reader import Shelf
+    from holdfast.workspace.diff import compare_captured
 
-    a, b = (Snapshot.from_value(each).root.name for each in (before, after))
-    return (yield from plan.do(lambda: compare(Shelf(store), a, b)))
+    return (yield from steps.do(lambda: compare_captured(store, before, after)))
 
 
 def unfinished(engine: Engine, head: CheckpointInfo) -> Plan[list[Effect]]:
@@ -114,12 +108,12 @@ def unfinished(engine: Engine, head: CheckpointInfo) -> Plan[list[Effect]]:
     return calls
 
 
-def last_step(engine: Engine, head: CheckpointInfo) -> Plan[list[Step]]:
+def last_step(engine: Engine, head: CheckpointInfo) -> Plan[list[ReplayedStep]]:
     """What was done after the head of a session, if anything was."""
     calls = yield from unfinished(engine, head)
     ended = [call.workspace for call in calls if call.workspace is not None]
     tree = _tree_id(ended[-1]) if ended else None
-    return [Step(head, calls, None, None, tree, is_unfinished=True)] if calls else []
+    return [ReplayedStep(head, calls, None, None, tree, is_unfinished=True)] if calls else []
 
 
 def tree_of(kept: Checkpoint) -> str | None:
@@ -131,14 +125,16 @@ def _tree_id(captured: Any) -> str | None:
     return captured.get("tree_id") if isinstance(captured, dict) else None
 
 
-def bisect(engine: Engine, where: Sequence[Any]) -> Plan[CheckpointInfo | None]:
-    """The first checkpoint of which a predicate does not hold; None if it holds of the head."""
-    *session, predicate = where
+def bisect(
+    engine: Engine,
+    session_id: str,
+    predicate: Callable[[Checkpoint], Any],
+    agent_id: str | None = None,
+) -> Plan[CheckpointInfo | None]:
+    """Return the first checkpoint of which a predicate does not hold; None if it holds of all."""
     if not callable(predicate):
-        raise InvalidArgumentError(
-            f"the last argument of bisect is a function of a checkpoint, not {predicate!r}"
-        )
-    infos = yield from chain(session)
+        raise InvalidArgumentError(f"a predicate is a function of a checkpoint, not {predicate!r}")
+    infos = yield from chain(session_id, agent_id)
     low, high = 0, len(infos) - 1
     if (yield from _holds(engine, infos[high], predicate)):
         return None
@@ -155,4 +151,4 @@ def _holds(
     engine: Engine, info: CheckpointInfo, predicate: Callable[[Checkpoint], Any]
 ) -> Plan[bool]:
     kept = yield from restore(engine, info.checkpoint_id, True, "raw")
-    return bool((yield from plan.call(predicate, kept)))
+    return bool((yield from steps.call(predicate, kept)))

@@ -20,14 +20,15 @@ from holdfast.errors import (
     RunError,
 )
 from holdfast.model import Checkpoint, CheckpointInfo, checked_name
+from holdfast.runtime import steps
+from holdfast.runtime.steps import Plan
 from holdfast.session import recovery
 from holdfast.session.core import ROLLBACK, ROLLED_BACK_FROM, SESSION, Core
 from holdfast.session.effects import Effect
 from holdfast.session.log import Entry, Log, turned
 from holdfast.stores.base import NoteExists
 from holdfast.system.crash_points import reach
-from holdfast.verbs import notes, plan
-from holdfast.verbs.plan import Plan
+from holdfast.verbs import notes
 from holdfast.verbs.read import ancestors, get_info, restore
 
 SCOPES = ("state", "files")
@@ -296,7 +297,7 @@ def _compensate(
 ) -> Plan[tuple[set[str], dict[str, str]]]:
     """Undo what can be, the newest first; returns which, and what went wrong."""
     functions = _functions(core, standing)
-    noted = {note.key for note in (yield from plan.notes([before]))}
+    noted = {note.key for note in (yield from steps.notes([before]))}
     done = {key.removeprefix("undone/") for key in noted if key.startswith("undone/")}
     problems: dict[str, str] = {}
     for effect in reversed(standing):
@@ -307,7 +308,7 @@ def _compensate(
         reach("run:before_compensation")
         function = core.wrap(functions[effect.id])
         try:
-            yield from plan.call(function, effect.output, *effect.args, **effect.kwargs)
+            yield from steps.call(function, effect.output, *effect.args, **effect.kwargs)
         except Exception as error:
             problems[effect.id] = f"{type(error).__name__}: {error}"
             continue
@@ -318,7 +319,7 @@ def _compensate(
 
 
 def _note_undone(core: Core, before: str, effect_id: str) -> Plan[None]:
-    written = notes.Written()
+    written = notes.NoteBatch()
     written.add(core.engine, before, f"undone/{effect_id}", {"effect": effect_id})
     try:
         yield from core.note(written)

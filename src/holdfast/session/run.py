@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial, wraps
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from holdfast.errors import (
     HoldfastError,
@@ -19,6 +19,7 @@ from holdfast.errors import (
     StoreError,
 )
 from holdfast.model import CheckpointInfo
+from holdfast.runtime import SyncRuntime, steps
 from holdfast.session import calls
 from holdfast.session import rollback as back
 from holdfast.session.branch import Adoptable, adopted, forked, workspace_of
@@ -29,11 +30,7 @@ from holdfast.session.journal import ENDED, RETRY
 from holdfast.session.log import passed
 from holdfast.session.rollback import RolledBack
 from holdfast.session.run_base import RunFace, TaskFace, TasksFace
-from holdfast.verbs import plan as plans
 from holdfast.verbs.read import find
-
-if TYPE_CHECKING:
-    from holdfast.client import SyncClient
 
 
 class Run(RunFace):
@@ -49,10 +46,10 @@ class Run(RunFace):
     {'reproduce': 19, 'fix': 19}
     """
 
-    _client: SyncClient
+    _runtime: SyncRuntime
 
-    def __init__(self, client: SyncClient, options: Options, files: Files | None) -> None:
-        super().__init__(client, options, files)
+    def __init__(self, runtime: SyncRuntime, options: Options, files: Files | None) -> None:
+        super().__init__(runtime, options, files)
         self._forks: list[Run] = []
         self._over = threading.Event()
         self._beat: threading.Thread | None = None
@@ -66,12 +63,12 @@ class Run(RunFace):
         self._core = self._core.anew()
         self._over.clear()
         try:
-            self._client._run(back.opened(self._core))
+            self._runtime.run(back.opened(self._core))
         except BaseException:
-            self._client._run(self._core.release())
+            self._runtime.run(self._core.release())
             raise
         self._is_open = True
-        self._client._run_opened(self)
+        self._runtime.run_opened(self)
         self._beat = threading.Thread(target=self._keep_alive, name="holdfast-lease", daemon=True)
         self._beat.start()
 
@@ -91,7 +88,7 @@ class Run(RunFace):
         if not self._is_open:
             return
         self._is_open = False
-        self._client._run_ended(self)
+        self._runtime.run_ended(self)
         cut_off = None if isinstance(error, Exception) else error
         with contextlib.ExitStack() as last_first:
             last_first.callback(self._end, error)
@@ -103,21 +100,21 @@ class Run(RunFace):
         if self._beat is not None:
             self._beat.join()
         try:
-            self._client._run(self._core.finish(error))
+            self._runtime.run(self._core.finish(error))
         finally:
-            self._client._run(self._core.release())
+            self._runtime.run(self._core.release())
 
     def _let_go(self) -> None:
         """The client is being closed: nothing more is saved, and others may open the session."""
         self._over.set()
         with contextlib.suppress(StoreError):  # then it is free when this process has ended
-            self._client._run(self._core.let_go())
+            self._runtime.run(self._core.let_go())
 
     def _keep_alive(self) -> None:
         """Hold on to the session while it is worked on, however long a call takes."""
         while not self._over.wait(self._core.options.lease_seconds / 4):
             try:
-                self._client._run(self._core.keep_lease())
+                self._runtime.run(self._core.keep_lease())
             except StoreClosedError:
                 return
             except HoldfastError:  # the next write says so, if it is still so
@@ -136,7 +133,7 @@ class Run(RunFace):
         same task (or, outside of tasks, in the session), so the state has to say how far it came.
         """
         block = self._core.block
-        return self._client._run(
+        return self._runtime.run(
             self._core.checkpoint(name, block=block, marks=[passed(block[0])], tags=tags)
         )
 
@@ -159,7 +156,7 @@ class Run(RunFace):
         undone and was made on a way that was rolled back is not made again, unless ``again``.
         A tool that takes one of these names itself gets it by ``functools.partial(tool, key=…)``.
         """
-        return self._client._run(
+        return self._runtime.run(
             calls.call(self._core, function, args, kwargs, effect, compensate, key, again)
         )
 
@@ -207,14 +204,14 @@ class Run(RunFace):
         Effects since are undone by their compensations, the newest first. It refuses to go past
         what cannot be undone, unless you accept that it stays done. ``undo`` leads back.
         """
-        return self._client._run(back.rollback(self._core, to, steps, scope, accept_irreversible))
+        return self._runtime.run(back.rollback(self._core, to, steps, scope, accept_irreversible))
 
     def undo(self, *, accept_irreversible: bool = False) -> RolledBack:
         """Go to where the last rollback was begun; undone once more, back again.
 
         What was called since is undone as by a rollback; what that one compensated stays undone.
         """
-        return self._client._run(back.undo(self._core, accept_irreversible))
+        return self._runtime.run(back.undo(self._core, accept_irreversible))
 
     def fork(
         self,
@@ -229,14 +226,14 @@ class Run(RunFace):
         """
         if paths is not None and len(paths) != (n if names is None else len(names)):
             raise InvalidArgumentError("give a path for each fork")
-        sessions = self._client._run(forked(self._core, n, names))
+        sessions = self._runtime.run(forked(self._core, n, names))
         runs: list[Run] = []
         for number, session_id in enumerate(sessions):
             files = None
             if self._core.files is not None:
                 files = self._fork_files(session_id, None if paths is None else paths[number])
             options = replace(self._core.options, session_id=session_id)
-            run = Run(self._client, options, files)
+            run = Run(self._runtime, options, files)
             run._core.functions = self._core.functions
             run._open()
             self._forks.append(run)
@@ -249,8 +246,8 @@ class Run(RunFace):
         if path is None:
             name = session_id.removeprefix(self.session_id).replace("/", "_")
             path = Path(f"{workspace.path}{name}")
-        captured = self._client._run(workspace_of(self._core))
-        made = self._client._run(plans.do(lambda: workspace.fork_captured(captured, path)))
+        captured = self._runtime.run(workspace_of(self._core))
+        made = self._runtime.run(steps.do(lambda: workspace.fork_captured(captured, path)))
         return Files(lambda: made)
 
     def adopt(self, other: Run | Adoptable) -> str:
@@ -262,11 +259,11 @@ class Run(RunFace):
         if isinstance(other, Run):
             other._close(None)
             other = other.session_id
-        return self._client._run(adopted(self._core, other))
+        return self._runtime.run(adopted(self._core, other))
 
     def history(self, limit: int | None = 50) -> list[CheckpointInfo]:
         """The checkpoints of the session, the newest first."""
-        return self._client._run(
+        return self._runtime.run(
             find(agent_id=self.agent_id, session_id=self.session_id, limit=limit)
         )
 
@@ -286,18 +283,18 @@ class UnknownEffect:
 
     def retry(self) -> None:
         """Have it made again, under the same idempotency key."""
-        self._run._client._run(calls.decide(self._run._core, self.effect, RETRY))
+        self._run._runtime.run(calls.decide(self._run._core, self.effect, RETRY))
 
     def mark_done(self, output: Any = None) -> None:
         """Say that it took place, and what it gave."""
-        self._run._client._run(
+        self._run._runtime.run(
             calls.decide(self._run._core, self.effect, ENDED, status="done", output=output)
         )
 
     def mark_failed(self, error: Exception | str) -> None:
         """Say that it did not take place; the program gets the error."""
         raised = error if isinstance(error, Exception) else RunError(error)
-        self._run._client._run(
+        self._run._runtime.run(
             calls.decide(self._run._core, self.effect, ENDED, status="failed", error=raised)
         )
 
@@ -308,7 +305,7 @@ class Task(TaskFace):
     _run: Run
 
     def __enter__(self) -> Self:
-        self._run._client._run(self._run._core.begin_task(self._record))
+        self._run._runtime.run(self._run._core.begin_task(self._record))
         self._show_progress()
         return self
 
@@ -318,13 +315,13 @@ class Task(TaskFace):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool:
-        again = self._run._client._run(self._run._core.end_task(self._record, error))
+        again = self._run._runtime.run(self._run._core.end_task(self._record, error))
         self._show_progress()
         return again and self._is_retried
 
     def skip(self, reason: str) -> None:
         """Leave it out, and say why."""
-        self._run._client._run(self._run._core.skip_task(self._record, reason))
+        self._run._runtime.run(self._run._core.skip_task(self._record, reason))
 
     def plan(self, *tasks: str | Mapping[str, Any]) -> Tasks:
         """Divide it into parts."""

@@ -5,41 +5,41 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
+from types import MappingProxyType
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from holdfast.errors import InvalidArgumentError
 from holdfast.ids import new_id
 from holdfast.model import checked_name
+from holdfast.runtime import Runtime
 from holdfast.session.approval import Approval, checked_when
 from holdfast.session.core import Core, Options
 from holdfast.session.effects import Effect
 from holdfast.session.files import Directory, Files
 from holdfast.session.functions import named
+from holdfast.session.lease import DEFAULT_LEASE
 from holdfast.session.log import Log
 from holdfast.session.recovery import Recovered
 from holdfast.session.tasks import TaskRecord, bar
 from holdfast.verbs.save import checked_context
-
-if TYPE_CHECKING:
-    from holdfast.client.face import Face
 
 
 def options_of(
     agent_id: str,
     session_id: str | None,
     *,
-    state: Any,
-    context: dict[str, Any] | None,
-    version: int | str | None,
-    lease_seconds: float,
-    takeover: bool,
-    on_divergence: str,
-    approval: Any,
-    approve_when: Any,
-    approval_expires_seconds: float | None,
-    approval_timeout: float | None,
-    tools: Iterable[Callable[..., Any]] | Mapping[str, Callable[..., Any]],
-    metadata: Mapping[str, Any],
+    state: Any = None,
+    context: dict[str, Any] | None = None,
+    version: int | str | None = None,
+    lease_seconds: float = DEFAULT_LEASE,
+    takeover: bool = False,
+    on_divergence: str = "raise",
+    approval: Any = None,
+    approve_when: Any = None,
+    approval_expires_seconds: float | None = None,
+    approval_timeout: float | None = None,
+    tools: Iterable[Callable[..., Any]] | Mapping[str, Callable[..., Any]] = (),
+    metadata: Mapping[str, Any] = MappingProxyType({}),
 ) -> Options:
     """The options of a session, checked."""
     if on_divergence not in ("raise", "live"):
@@ -66,17 +66,19 @@ def options_of(
     )
 
 
-def files_of(client: Face, workspace: Any) -> Files | None:
+def files_of(runtime: Runtime, workspace: Any) -> Files | None:
     """The files of a run, from a workspace or the path of a directory."""
     if workspace is None:
         return None
-    from holdfast.workspace import Workspace
+    from holdfast.workspace import AsyncWorkspace, Workspace
 
     def opening() -> Any:
         found = workspace
         if isinstance(found, (str, Path)):
-            found = Workspace(Path(found), store=client)
-        return Directory(found, client.store) if isinstance(found, Workspace) else found
+            found = Workspace(Path(found), store=runtime)
+        if isinstance(found, (Workspace, AsyncWorkspace)):
+            return Directory(found, runtime.store)
+        return found
 
     return Files(opening)
 
@@ -84,9 +86,9 @@ def files_of(client: Face, workspace: Any) -> Files | None:
 class RunFace:
     """What can be seen of a run, sync or async."""
 
-    def __init__(self, client: Any, options: Options, files: Files | None) -> None:
-        self._client = client
-        self._core = Core(client._engine, options, files)
+    def __init__(self, runtime: Any, options: Options, files: Files | None) -> None:
+        self._runtime = runtime
+        self._core = Core(runtime.engine, options, files)
         self._is_open = False
 
     @property

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 
-from holdfast.verbs import plan
-from holdfast.verbs.plan import Plan
+from holdfast.runtime import steps
+from holdfast.runtime.steps import Plan
 
 _PAUSE = 0.001
 
@@ -24,7 +24,7 @@ class Gate:
     def enter(self) -> Plan[None]:
         """Come in with others."""
         while not self._try_enter():
-            yield from plan.rest(_PAUSE)
+            yield from steps.rest(_PAUSE)
 
     def leave(self) -> None:
         with self._lock:
@@ -33,9 +33,9 @@ class Gate:
     def close(self) -> Plan[None]:
         """Come in alone: nobody else enters, and those inside have left."""
         while not self._try_close():
-            yield from plan.rest(_PAUSE)
+            yield from steps.rest(_PAUSE)
         while self._inside:
-            yield from plan.rest(_PAUSE)
+            yield from steps.rest(_PAUSE)
 
     def open(self) -> None:
         with self._lock:

@@ -9,6 +9,9 @@ from typing import Any
 
 from holdfast.errors import InvalidArgumentError, RunError
 from holdfast.model import CheckpointInfo, checked_name
+from holdfast.runtime import steps
+from holdfast.runtime.engine import Engine
+from holdfast.runtime.steps import Plan
 from holdfast.session import calls as tool_calls
 from holdfast.session import heads
 from holdfast.session import journal as journals
@@ -19,9 +22,6 @@ from holdfast.session.journal import ENDED, RETRY
 from holdfast.session.log import Log
 from holdfast.session.tasks import Plan as TaskPlan
 from holdfast.stores.base import Query
-from holdfast.verbs import plan
-from holdfast.verbs.engine import Engine
-from holdfast.verbs.plan import Plan
 from holdfast.verbs.read import restore, sessions
 
 _SHORTEST = 6
@@ -105,7 +105,7 @@ def _session(head: CheckpointInfo) -> tuple[str, str]:
 def _heads_of(agent_id: str | None, session_id: str) -> Plan[list[CheckpointInfo]]:
     """The newest checkpoint of the sessions of that name, one for each agent."""
     if agent_id is not None:
-        return (yield from plan.query(Query(agent_id=agent_id, session_id=session_id, limit=1)))
+        return (yield from steps.query(Query(agent_id=agent_id, session_id=session_id, limit=1)))
     every = yield from sessions(None)
     return [each.head for each in every if each.session_id == session_id]
 
@@ -113,7 +113,7 @@ def _heads_of(agent_id: str | None, session_id: str) -> Plan[list[CheckpointInfo
 def _journaled(engine: Engine, newest: Sequence[CheckpointInfo]) -> Plan[set[str]]:
     """Those of these checkpoints on which calls are noted."""
     ids = [head.checkpoint_id for head in newest]
-    noted = (yield from plan.notes(ids)) if ids else []
+    noted = (yield from steps.notes(ids)) if ids else []
     return {note.scope for note in noted if note.key.startswith("call/")}
 
 

@@ -1,8 +1,9 @@
 """What every store does, and the words it is asked in.
 
 A store moves bytes: it keeps records (CheckpointInfo), chunks (named, compressed, opaque) and notes
-(small, ordered, attached to a checkpoint or a name), and never looks inside a state. Twelve
-methods; ``holdfast.testing`` has the suite that proves them.
+(small, ordered, attached to a checkpoint or a name). Of what is in a chunk it reads nothing but
+the names of other chunks (``gather``). Twelve methods; ``holdfast.testing`` has the suite that
+proves them, and ``holdfast.stores.capabilities`` what some stores do beyond them.
 """
 
 from __future__ import annotations
@@ -12,14 +13,20 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Generator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from holdfast.core.chunk_decoder import DEFAULT_LIMITS, check_unfolded, references
+from holdfast.core.chunk_format import chunk_id
 from holdfast.core.codec import pack
-from holdfast.core.format import chunk_id
-from holdfast.core.tree import DEFAULT_LIMITS, check_unfolded, references
 from holdfast.errors import CheckpointIntegrityError, InvalidArgumentError
 from holdfast.model import CheckpointInfo, microseconds
+from holdfast.stores.async_base import AsyncStore, in_threads
 from holdfast.stores.shared.unpacking import unpacked
+
+if TYPE_CHECKING:
+    from holdfast.system.threads import Threads
+
+C = TypeVar("C")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,27 +112,6 @@ class NotesOnly:
     """What ``Store.removals`` said; MissingBase if it says something else by now."""
     unless: Fence | None = None
     """As that of a commit."""
-
-
-class Pending:
-    """A commit in a queue, and what became of it."""
-
-    __slots__ = ("commit", "done", "error", "on_settled")
-
-    def __init__(
-        self, commit: Commit | NotesOnly, on_settled: Callable[[Pending], None] | None = None
-    ) -> None:
-        self.commit = commit
-        self.done = False
-        self.error: Exception | None = None
-        self.on_settled = on_settled
-
-    def settle(self, error: Exception | None = None) -> None:
-        """Say that it is done, or that it failed if it had not already."""
-        self.error = self.error or error
-        self.done = True
-        if self.on_settled is not None:
-            self.on_settled(self)
 
 
 class MissingBase(Exception):
@@ -251,30 +237,15 @@ class Stats:
 
 
 class Store(ABC):
-    """A place for checkpoints. Safe for many threads; a closed one raises StoreClosedError."""
+    """A place for checkpoints. Safe for many threads; a closed one raises StoreClosedError.
+
+    Some do more: see ``holdfast.stores.capabilities``.
+    """
 
     shares_chunks = True
     """Whether chunks already kept need not be sent again."""
     allow_pickle = False
     """Whether pickled values may be written and loaded."""
-    groups_commits = False
-    """Whether it has a queue of commits (``submit``, ``flush``) that others may join."""
-    blocks = True
-    """Whether its methods wait for a disk or a lock, so that an event loop must not call them."""
-    waits = False
-    """Whether it has a ``wait`` that others' writes end; else it is asked again and again."""
-    finds_newest = False
-    """Whether it has a ``newest``, which saves asking for a record and then for what it needs."""
-    lists_lost = False
-    """Whether it has a ``lost``: its listings may name what is not there any more."""
-    speaks_async = False
-    """Whether it can be asked on an event loop itself, through ``answer``."""
-    concerns: tuple[str, ...] = ()
-    """What a user should know of the server it was opened on, as ``holdfast doctor`` says it."""
-    files: tuple[str, ...] = ()
-    """Where on this disk it lives, the place it was opened by first."""
-    files_apart: tuple[str, ...] = ()
-    """Other places on this disk that are its own alone, such as a directory of large chunks."""
 
     @property
     @abstractmethod
@@ -349,33 +320,13 @@ class Store(ABC):
     def close(self) -> None:
         """Release everything; a second call does nothing."""
 
-    def tick(self) -> Any:
-        """Something cheap that differs once anybody has written since; None if it cannot tell."""
-        return None
+    def capability(self, kind: type[C]) -> C | None:
+        """Return what speaks for a capability, which is the store itself; None if it has not."""
+        return self if isinstance(self, kind) else None
 
-    def removals(self) -> Any:
-        """Something cheap that differs once anything was removed since; None if it cannot tell."""
-        return None
-
-    def wait(self, scope: str, after: int, timeout: float) -> None:
-        """Return when the scope may have a note past that place, or the time is over."""
-        raise NotImplementedError
-
-    def newest(self, agent_id: str, session_id: str) -> Record | None:
-        """What ``query`` and then ``load`` give for the newest record of a session."""
-        raise NotImplementedError
-
-    def lost(self) -> list[tuple[str, str]]:
-        """Checkpoints and scopes that are listed and not there, each with what is missing."""
-        raise NotImplementedError
-
-    async def answer(self, method: str, args: tuple[Any, ...]) -> Any:
-        """What that method returns, without blocking the running loop, if ``speaks_async``."""
-        raise NotImplementedError
-
-    async def aclose(self) -> None:
-        """Close what ``answer`` opened on the running loop, and then all the rest."""
-        self.close()
+    def async_store(self, threads: Threads) -> AsyncStore:
+        """Return the store as event loops ask it: in threads, unless it knows better."""
+        return in_threads(self, threads)
 
     def __enter__(self) -> Self:
         return self

@@ -15,6 +15,7 @@ from holdfast.errors import (
     StoreClosedError,
 )
 from holdfast.model import CheckpointInfo, microseconds
+from holdfast.stores.async_base import AsyncStore, at_once
 from holdfast.stores.base import (
     NOTE_TIES,
     Collected,
@@ -35,12 +36,13 @@ from holdfast.stores.base import (
     place_after,
 )
 from holdfast.system.forks import Locked
+from holdfast.system.threads import Threads
 
 
 class MemoryStore(Locked, Store):
     """Keeps checkpoints in this process; every value that goes in or out is a copy."""
 
-    blocks = False
+    is_volatile = True
 
     def __init__(self) -> None:
         super().__init__()
@@ -62,6 +64,9 @@ class MemoryStore(Locked, Store):
         if self._closed:
             raise StoreClosedError(self.name)
         return self._lock
+
+    def async_store(self, threads: Threads) -> AsyncStore:
+        return at_once(self)
 
     def commit(self, commit: Commit | NotesOnly) -> None:
         with self._open():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from holdfast.stores.base import Collected, Commit, Query, Store
+from holdfast.stores.capabilities import removals_of
 from holdfast.testing.commits import is_absent
 from holdfast.testing.samples import (
     NEVER_SAVED,
@@ -42,21 +43,21 @@ class UpkeepSuite(Suite):
         assert store.stats().checkpoints == 1
 
     def test_a_store_that_tells_of_removals_misses_none(self, store: Store) -> None:
-        seen = [store.removals()]
+        seen = [removals_of(store)]
         if seen == [None]:
             return
         gone, _ = keep(store, make_commit(), make_commit(**expired()))
-        assert store.removals() == seen[0]
+        assert removals_of(store) == seen[0]
 
         store.delete(ids([gone]))
-        seen.append(store.removals())
+        seen.append(removals_of(store))
         store.sweep(now())
-        seen.append(store.removals())
+        seen.append(removals_of(store))
         store.collect([], now() + LATER, dry_run=False)
-        seen.append(store.removals())
+        seen.append(removals_of(store))
 
         assert len(set(seen)) == 4
-        assert store.removals() == seen[-1]
+        assert removals_of(store) == seen[-1]
 
     def test_only_records_that_were_there_are_counted(self, store: Store) -> None:
         first, second = keep(store, make_commit(), make_commit())

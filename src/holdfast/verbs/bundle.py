@@ -8,7 +8,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from holdfast.core.format import chunk_id, decompress
+from holdfast.core.chunk_format import chunk_id, decompress
 from holdfast.errors import (
     CheckpointConflictError,
     CheckpointIntegrityError,
@@ -16,14 +16,14 @@ from holdfast.errors import (
     InvalidArgumentError,
 )
 from holdfast.model import CheckpointInfo
+from holdfast.runtime import steps
+from holdfast.runtime.engine import Engine
+from holdfast.runtime.steps import Plan
 from holdfast.stores.base import Commit, MissingBase, NoteExists, NotesOnly, Query
-from holdfast.verbs import plan
 from holdfast.verbs.bundle_file import WITH_NOTES, WITHOUT_NOTES, Reader, Writer
-from holdfast.verbs.engine import Engine
 from holdfast.verbs.ids import resolve
 from holdfast.verbs.links import copy_linked, links_of
 from holdfast.verbs.notes import beneath, check
-from holdfast.verbs.plan import Plan
 from holdfast.verbs.read import find, verify_record
 from holdfast.verbs.verify import Progress
 
@@ -69,35 +69,35 @@ def export(
     infos = yield from _chosen(agent_id, session_id, ids)
     path = _path(file)
     version = WITH_NOTES if (yield from _any_notes(infos)) else WITHOUT_NOTES
-    writer = yield from plan.do(lambda: Writer(path, version, len(infos), engine.files))
+    writer = yield from steps.do(lambda: Writer(path, version, len(infos), engine.files))
     try:
         for done, info in enumerate(reversed(infos), 1):
-            record = yield from plan.load(info.checkpoint_id)
+            record = yield from steps.load(info.checkpoint_id)
             if record is not None:  # one may expire while they are read
                 verify_record(record.info)
                 linked = links_of(bytes.fromhex(record.info.content_id), record.chunks)
                 yield from copy_linked(linked, writer.linked, writer.add_linked)
-                yield from plan.do(lambda r=record: writer.add(r.info, r.chunks))  # type: ignore[misc]
+                yield from steps.do(lambda r=record: writer.add(r.info, r.chunks))  # type: ignore[misc]
                 if version == WITH_NOTES:
                     yield from _export_notes(writer, info.checkpoint_id)
             if progress is not None:
                 progress(done, len(infos))
-        size = yield from plan.do(writer.finish)
+        size = yield from steps.do(writer.finish)
         return Exported(path, writer.records, writer.chunks, size, writer.notes)
     finally:
-        writer.abandon()
+        writer.close()
 
 
 def _any_notes(infos: list[CheckpointInfo]) -> Plan[bool]:
     for start in range(0, len(infos), _PAGE):
         scopes = [info.checkpoint_id for info in infos[start : start + _PAGE]]
-        if (yield from plan.notes(scopes, 0, 1)):
+        if (yield from steps.notes(scopes, 0, 1)):
             return True
     return False
 
 
 def _export_notes(writer: Writer, checkpoint_id: str) -> Plan[None]:
-    for note in (yield from plan.notes([checkpoint_id])):
+    for note in (yield from steps.notes([checkpoint_id])):
         check(note)
         try:
             body = decompress(note.body)
@@ -107,7 +107,7 @@ def _export_notes(writer: Writer, checkpoint_id: str) -> Plan[None]:
             yield from copy_linked(linked, writer.linked, writer.add_linked)
         except CheckpointIntegrityError as error:
             raise CheckpointIntegrityError(checkpoint_id, error.reason) from None
-        yield from plan.do(lambda n=note, c=chunks: writer.add_note(n, c))  # type: ignore[misc]
+        yield from steps.do(lambda n=note, c=chunks: writer.add_note(n, c))  # type: ignore[misc]
 
 
 def _chosen(
@@ -115,14 +115,14 @@ def _chosen(
 ) -> Plan[list[CheckpointInfo]]:
     if ids is None:
         if agent_id is None and session_id is None:
-            return (yield from plan.query(Query()))
+            return (yield from steps.query(Query()))
         return (yield from find(agent_id=agent_id, session_id=session_id, limit=None))
     if isinstance(ids, str):
         raise InvalidArgumentError("ids is a list of checkpoint ids, not one string")
     whole: list[str] = []
     for checkpoint_id in ids:
         whole += [(yield from resolve(checkpoint_id))]
-    infos = yield from plan.query(Query(ids=whole))
+    infos = yield from steps.query(Query(ids=whole))
     missing = set(whole) - {info.checkpoint_id for info in infos}
     if missing:
         raise CheckpointNotFoundError(min(missing))
@@ -137,7 +137,7 @@ def _path(file: object) -> Path:
 
 def import_(engine: Engine, file: str | Path, progress: Progress | None) -> Plan[Imported]:
     """Bring the checkpoints of a bundle into this store; those it has are left as they are."""
-    reader = yield from plan.do(lambda: Reader(_path(file)))
+    reader = yield from steps.do(lambda: Reader(_path(file)))
     try:
         known = yield from _known(reader.records)
         new, noted = 0, 0
@@ -150,7 +150,7 @@ def import_(engine: Engine, file: str | Path, progress: Progress | None) -> Plan
                 notes = yield from _new_notes(engine, reader, info.checkpoint_id)
                 added = None
                 if info.checkpoint_id not in known:
-                    chunks = yield from plan.do(lambda i=info: reader.chunks_of(i))  # type: ignore[misc]
+                    chunks = yield from steps.do(lambda i=info: reader.chunks_of(i))  # type: ignore[misc]
                     behind = tuple(filter(None, (before.get(session), info.parent_id)))
                     added = yield from _bring(info, chunks, notes, behind, *last)
                     if engine.shares_chunks:
@@ -170,8 +170,8 @@ def import_(engine: Engine, file: str | Path, progress: Progress | None) -> Plan
 def _bring_linked(reader: Reader, info: CheckpointInfo) -> Plan[None]:
     """Commit what the links of a checkpoint and its notes lead to, ahead of them."""
     pages = reader.linked_of(info)
-    while (page := (yield from plan.do(lambda: next(pages, None)))) is not None:
-        yield from plan.commit(NotesOnly((), page))
+    while (page := (yield from steps.do(lambda: next(pages, None)))) is not None:
+        yield from steps.commit(NotesOnly((), page))
 
 
 def _known(records: list[CheckpointInfo]) -> Plan[set[str]]:
@@ -180,7 +180,7 @@ def _known(records: list[CheckpointInfo]) -> Plan[set[str]]:
     known: set[str] = set()
     for start in range(0, len(records), _PAGE):
         ids = [info.checkpoint_id for info in records[start : start + _PAGE]]
-        for info in (yield from plan.query(Query(ids=ids, include_expired=True))):
+        for info in (yield from steps.query(Query(ids=ids, include_expired=True))):
             if info.checksum != checksums[info.checkpoint_id]:
                 raise CheckpointConflictError(info.checkpoint_id)
             known.add(info.checkpoint_id)
@@ -191,8 +191,10 @@ def _new_notes(engine: Engine, reader: Reader, checkpoint_id: str) -> Plan[Notes
     """Those of a checkpoint's notes that the store does not have, with the chunks they need."""
     if checkpoint_id not in reader.noted:
         return NotesOnly((), {})
-    there = {note.key for note in (yield from plan.notes([checkpoint_id]))}
-    return (yield from plan.do(lambda: reader.notes_of(checkpoint_id, there, engine.shares_chunks)))
+    there = {note.key for note in (yield from steps.notes([checkpoint_id]))}
+    return (
+        yield from steps.do(lambda: reader.notes_of(checkpoint_id, there, engine.shares_chunks))
+    )
 
 
 def _bring(
@@ -228,7 +230,7 @@ def _commit(commit: Commit | NotesOnly) -> Plan[int]:
     """Commit without those notes that are there meanwhile; returns how many are new."""
     while isinstance(commit, Commit) or commit.notes:
         try:
-            yield from plan.commit(commit)
+            yield from steps.commit(commit)
             break
         except NoteExists as error:
             taken = (error.note.scope, error.note.key)

@@ -10,11 +10,13 @@ from typing import Any
 from holdfast.errors import InvalidArgumentError
 from holdfast.ids import new_id
 from holdfast.model import checked_name, moment
+from holdfast.runtime import steps
+from holdfast.runtime.engine import Engine
+from holdfast.runtime.steps import Plan
 from holdfast.stores.base import NOTE_TIES, Note
-from holdfast.verbs import notes, plan, stored_values
-from holdfast.verbs.engine import Engine
+from holdfast.stores.capabilities import Waits
+from holdfast.verbs import notes, stored_values
 from holdfast.verbs.ids import resolve
-from holdfast.verbs.plan import Plan
 
 PAGE = 500
 _POLL = 0.02
@@ -40,7 +42,7 @@ def scope(channel: str) -> str:
 
 def note(
     engine: Engine,
-    written: notes.Written,
+    written: notes.NoteBatch,
     channel: str,
     checkpoint_id: str | None,
     data: dict[str, Any],
@@ -61,7 +63,7 @@ def publish(
 ) -> Plan[None]:
     """Announce something on a channel; it is durable when this returns."""
     whole_id = None if checkpoint_id is None else (yield from resolve(checkpoint_id))
-    written = notes.Written()
+    written = notes.NoteBatch()
     note(engine, written, channel, whole_id, data, ttl_seconds)
     yield from written.write()
 
@@ -99,14 +101,14 @@ def wait(engine: Engine, channel: str, after: int, timeout: float | None) -> Pla
     at, deadline = scope(channel), None if timeout is None else monotonic() + timeout
     seen: Any = None
     while True:
-        tick = yield from plan.tick()
-        if (tick is None or tick != seen) and (yield from plan.notes([at], after, 1)):
+        tick = engine.tick()
+        if (tick is None or tick != seen) and (yield from steps.notes([at], after, 1)):
             return True
         seen = tick
         left = _LONGEST_WAIT if deadline is None else min(_LONGEST_WAIT, deadline - monotonic())
         if left <= 0:
             return False
-        if engine.waits:
-            yield from plan.wait(at, after, left)
+        if engine.can(Waits):
+            yield from steps.wait(at, after, left)
         else:
-            yield from plan.rest(min(_POLL, left))
+            yield from steps.rest(min(_POLL, left))

@@ -13,7 +13,7 @@ import os
 import socket
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from time import monotonic, time
 from typing import Any, Literal, get_args
 
@@ -21,11 +21,12 @@ from holdfast.core.contracts import Contract, check_contract, contract_name, con
 from holdfast.core.migrations import CURRENT_SCHEMA_VERSION
 from holdfast.errors import CheckpointNotFoundError, HandoffError, InvalidArgumentError
 from holdfast.model import Checkpoint, CheckpointInfo, checked_name, new_info
+from holdfast.runtime import steps
+from holdfast.runtime.engine import Engine
+from holdfast.runtime.steps import Plan
 from holdfast.stores.base import NOTE_TIES, Fenced, Note, NoteExists, Query
-from holdfast.verbs import events, notes, plan, save, stored_values
-from holdfast.verbs.claims import Claim
-from holdfast.verbs.engine import Engine
-from holdfast.verbs.plan import Plan
+from holdfast.verbs import events, leases, notes, save, stored_values
+from holdfast.verbs.claims import Claim, last_claim
 from holdfast.verbs.read import ancestors, get_info, restore
 
 DEFAULT_LEASE = 300.0
@@ -98,19 +99,19 @@ def handoff(
         handoff_target=target,
         handoff_schema=name or CURRENT_SCHEMA_VERSION,
     )
-    written = notes.Written()
+    batch = notes.NoteBatch()
     if contract is not None and (schema := contract_schema(contract)) is not None:
-        written.add(engine, info.checkpoint_id, "contract", schema, info.expires_at)
+        batch.add(engine, info.checkpoint_id, "contract", schema, info.expires_at)
     if publish:
         event = {"kind": "handoff", "from": source.agent_id, "session_id": source.session_id}
-        events.note(engine, written, f"handoffs:{target}", info.checkpoint_id, event, ttl_seconds)
-    return (yield from save.derive(engine, source, info, written=written))
+        events.note(engine, batch, f"handoffs:{target}", info.checkpoint_id, event, ttl_seconds)
+    return (yield from save.derive(engine, source, info, written=batch))
 
 
 def inbox(engine: Engine, agent_id: str, every: bool = False) -> Plan[list[Offer]]:
     """The offers an agent may accept, the oldest first; settled and claimed ones too if asked."""
     checked_name("agent_id", agent_id)
-    infos = yield from plan.query(Query(handoff_target=agent_id))
+    infos = yield from steps.query(Query(handoff_target=agent_id))
     offers = yield from _offers(engine, infos[::-1])
     now = datetime.now(UTC)
     return [offer for offer in offers if every or offer.is_open(now)]
@@ -139,11 +140,6 @@ _SETTLED: dict[str, stored_values.Kind] = {
     "outcome": get_args(Outcome),
     "reason": stored_values.MAYBE_TEXT,
 }
-_CLAIMED: dict[str, stored_values.Kind] = {
-    "worker": stored_values.TEXT,
-    "until": stored_values.MOMENT,
-    "session_id": stored_values.TEXT,
-}
 
 
 def _offer(info: CheckpointInfo, noted: Iterable[tuple[Note, Any]]) -> Offer:
@@ -158,8 +154,9 @@ def _offer(info: CheckpointInfo, noted: Iterable[tuple[Note, Any]]) -> Offer:
         expires_at=info.expires_at,
     )
     what = f"what is noted of the offer {info.checkpoint_id!r}"
+    claims: list[tuple[str, Any]] = []
     for note, value in noted:
-        kind, _, rest = note.key.partition("/")
+        kind = note.key.partition("/")[0]
         if kind == "contract":
             if not isinstance(value, dict):
                 raise stored_values.damaged(what, "has something else as its contract")
@@ -167,20 +164,18 @@ def _offer(info: CheckpointInfo, noted: Iterable[tuple[Note, Any]]) -> Offer:
         elif kind == SETTLED:
             said = stored_values.fields_of(what, value, _SETTLED, tuple(_SETTLED))
             found = replace(found, outcome=said["outcome"], reason=said["reason"])
-        elif kind == "claim":
-            text, _, renewed = rest.partition("/")
-            number = stored_values.number_in(what, text)
-            if renewed and number != found.attempts:
-                continue  # too late: another has claimed it since
-            said = stored_values.fields_of(what, value, _CLAIMED, tuple(_CLAIMED))
-            found = replace(
-                found,
-                attempts=number,
-                worker=said["worker"],
-                claimed_until=said["until"],
-                session_id=said["session_id"],
-            )
-    return found
+        elif kind == Claim.KIND:
+            claims.append((note.key, value))
+    last = last_claim(what, claims)
+    if last is None:
+        return found
+    return replace(
+        found,
+        attempts=last.number,
+        worker=last.told["worker"],
+        claimed_until=last.told["until"],
+        session_id=last.told["session_id"],
+    )
 
 
 def accept(
@@ -195,7 +190,7 @@ def accept(
 
     Where a worker before left off, its last checkpoint is where this one goes on.
     """
-    lease = _checked_lease(lease_seconds)
+    seconds = _checked_seconds(lease_seconds)
     found = yield from offer(engine, checkpoint_id)
     _check_open(found)
     source = yield from _where_to_go_on(found)
@@ -206,9 +201,10 @@ def accept(
     claim = Claim(
         found.checkpoint_id,
         found.attempts + 1,
+        seconds,
+        leases.end_of(seconds),
         worker or _this_worker(),
         session_id or found.session_id or f"{found.from_session}-{short}",
-        lease,
     )
     info = new_info(
         agent_id=found.to_agent,
@@ -219,11 +215,11 @@ def accept(
         step_name=f"accepted_from_{found.from_agent}",
         metadata=source.metadata,
     )
-    written = notes.Written()
-    claim.note(engine, written)
+    batch = notes.NoteBatch()
+    claim.note(engine, batch)
     try:
         unless = (found.checkpoint_id, SETTLED)
-        accepted = yield from save.derive(engine, source, info, written=written, unless=unless)
+        accepted = yield from save.derive(engine, source, info, written=batch, unless=unless)
     except (NoteExists, Fenced):
         _check_open((yield from offer(engine, found.checkpoint_id)))
         raise HandoffError(found.checkpoint_id, "was taken by another just now") from None
@@ -292,7 +288,7 @@ def _where_to_go_on(found: Offer) -> Plan[CheckpointInfo]:
     """The offer itself, or what a worker who took it up before had saved last."""
     if found.session_id is not None:
         query = Query(agent_id=found.to_agent, session_id=found.session_id, limit=1)
-        for head in (yield from plan.query(query)):
+        for head in (yield from steps.query(query)):
             return head
     return (yield from get_info(found.checkpoint_id))
 
@@ -301,16 +297,11 @@ def renew(engine: Engine, checkpoint_id: str, lease_seconds: float | None) -> Pl
     """Hold on to a claim for another lease; an error if it was lost."""
     found = yield from offer(engine, checkpoint_id)
     claim = engine.claim_of(found.checkpoint_id)
-    if claim is None or claim.attempt != found.attempts or found.outcome is not None:
+    if claim is None or claim.number != found.attempts or found.outcome is not None:
         raise HandoffError(found.checkpoint_id, "is not yours to renew: accept it first")
     if lease_seconds is not None:
-        claim = replace(claim, lease=_checked_lease(lease_seconds))
-    written = notes.Written()
-    claim = claim.renewed(engine, written)
-    try:
-        yield from written.write(claim.fence)
-    except Fenced:
-        raise claim.lost() from None
+        claim = replace(claim, seconds=_checked_seconds(lease_seconds))
+    claim = yield from leases.renew(engine, claim)
     engine.claimed((found.to_agent, claim.session_id), claim)
     return (yield from offer(engine, found.checkpoint_id))
 
@@ -323,18 +314,18 @@ def settle(
         raise InvalidArgumentError(f"reason is a string, not {type(reason).__name__}")
     found = yield from offer(engine, checkpoint_id)
     claim = engine.claim_of(found.checkpoint_id)
-    if outcome == "completed" and (claim is None or claim.attempt != found.attempts):
+    if outcome == "completed" and (claim is None or claim.number != found.attempts):
         raise HandoffError(
             found.checkpoint_id, f"is not yours to complete: {found.worker or 'nobody'} holds it"
         )
-    written = notes.Written()
+    batch = notes.NoteBatch()
     value = {"outcome": outcome, "reason": reason, "worker": claim.worker if claim else None}
-    written.add(engine, found.checkpoint_id, SETTLED, value, found.expires_at)
+    batch.add(engine, found.checkpoint_id, SETTLED, value, found.expires_at)
     if publish:
         channel = f"settled:{found.from_agent}"
-        events.note(engine, written, channel, found.checkpoint_id, {"kind": outcome}, None)
+        events.note(engine, batch, channel, found.checkpoint_id, {"kind": outcome}, None)
     try:
-        yield from written.write(claim.fence if claim is not None else None)
+        yield from batch.write(claim.fence if claim is not None else None)
     except Fenced:
         raise HandoffError(found.checkpoint_id, "is not yours any more: another took it") from None
     except NoteExists:
@@ -346,9 +337,9 @@ def settle(
     return (yield from offer(engine, found.checkpoint_id))
 
 
-def _checked_lease(seconds: object) -> timedelta:
+def _checked_seconds(seconds: object) -> float:
     if isinstance(seconds, (int, float)) and not isinstance(seconds, bool) and 0 < seconds < 10**9:
-        return timedelta(seconds=seconds)
+        return seconds
     raise InvalidArgumentError(f"lease_seconds is a number of seconds above 0, not {seconds!r}")
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from holdfast.errors import AmbiguousIdError, CheckpointNotFoundError
 from holdfast.ids import MIN_PREFIX, is_whole, spellings
 from holdfast.model import checked_name
-from holdfast.verbs import plan
-from holdfast.verbs.plan import Plan
+from holdfast.runtime import steps
+from holdfast.runtime.steps import Plan
 
 _LISTED = 3
 
@@ -24,7 +24,7 @@ def resolve(checkpoint_id: str) -> Plan[str]:
         return checkpoint_id
     found: list[str] = []
     for beginning in spellings(checkpoint_id):
-        found += yield from plan.match(beginning, _LISTED)
+        found += yield from steps.match(beginning, _LISTED)
         if beginning in found:
             return beginning
     if not found:

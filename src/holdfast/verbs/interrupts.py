@@ -11,11 +11,13 @@ from typing import Any
 
 from holdfast.core.raw import Raw, Sealed
 from holdfast.model import CheckpointInfo, Framework
+from holdfast.runtime import steps
+from holdfast.runtime.engine import Engine
+from holdfast.runtime.steps import Plan
 from holdfast.stores.base import Query
-from holdfast.verbs import notes, plan
-from holdfast.verbs.engine import Engine
-from holdfast.verbs.plan import Plan
+from holdfast.verbs import notes
 from holdfast.verbs.read import restore
+from holdfast.verbs.thread_names import thread_of
 
 _ASKED = "__interrupt__"
 _NOT_OUTPUT = frozenset({_ASKED, "__resume__", "__error__", "__error_source_node__"})
@@ -24,7 +26,6 @@ _NO_TASK = "00000000-0000-0000-0000-000000000000"
 _BY_NAME = "~__pregel_pull, "
 _BY_SEND = "~__pregel_push, "
 _SENT = "__pregel_tasks"
-_SUBGRAPH = "|"
 _NONE = object()
 
 
@@ -61,7 +62,7 @@ def open_interrupts(
     if session_id is not None:
         heads = yield from _heads_of(agent_id, session_id)
     else:
-        heads = [session.head for session in (yield from plan.heads(agent_id))]
+        heads = [session.head for session in (yield from steps.heads(agent_id))]
     threads = {head.checkpoint_id: head for head in heads if _is_thread(head)}
     if not threads:
         return []
@@ -84,14 +85,14 @@ def open_interrupts(
 def _heads_of(agent_id: str | None, session_id: str) -> Plan[list[CheckpointInfo]]:
     """The newest checkpoint of the sessions of that name, one for each agent."""
     if agent_id is not None:
-        return (yield from plan.query(Query(agent_id=agent_id, session_id=session_id, limit=1)))
-    every = yield from plan.query(Query(session_id=session_id))
+        return (yield from steps.query(Query(agent_id=agent_id, session_id=session_id, limit=1)))
+    every = yield from steps.query(Query(session_id=session_id))
     return list({info.agent_id: info for info in reversed(every)}.values())
 
 
 def _is_thread(head: CheckpointInfo) -> bool:
     """Whether it is of a LangGraph thread; what a subgraph asks is noted with its thread too."""
-    return head.framework is Framework.LANGGRAPH and _SUBGRAPH not in head.session_id
+    return head.framework is Framework.LANGGRAPH and not thread_of(head.session_id)[1]
 
 
 def _has_values(state: Any) -> bool:
@@ -116,7 +117,7 @@ def _asked(head: CheckpointInfo, node: str | None, value: Any) -> Iterator[OpenI
         yield OpenInterrupt(
             head.agent_id,
             head.session_id,
-            str(head.metadata.get("thread_id", head.session_id)),
+            thread_of(head.session_id)[0],  # a fork's metadata name the thread it was made of
             head.checkpoint_id,
             node,
             interrupt_id,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from holdfast.core.format import checked
-from holdfast.core.tree import references
+from holdfast.core.chunk_decoder import references
+from holdfast.core.chunk_format import checked
 from holdfast.errors import CheckpointIntegrityError
-from holdfast.verbs import plan
-from holdfast.verbs.plan import Plan
+from holdfast.runtime import steps
+from holdfast.runtime.steps import Plan
 
 PAGE = 50
 """Chunks that are fetched at once; those of files are large."""
@@ -69,6 +69,6 @@ def copy_linked(
     """Hand over every chunk that links lead to, as it is stored, page by page."""
     walk = Walk(level, seen)
     while names := walk.wanted():
-        stored = yield from plan.fetch(names)
+        stored = yield from steps.fetch(names)
         walk.give(stored)
-        yield from plan.do(lambda s=stored: take(s))  # type: ignore[misc]
+        yield from steps.do(lambda s=stored: take(s))  # type: ignore[misc]

@@ -6,19 +6,19 @@ from collections.abc import Collection, Iterable
 from datetime import datetime
 from typing import Any
 
-from holdfast.core.chunks import encode
+from holdfast.core.chunk_decoder import decode, references
+from holdfast.core.chunk_encoder import encode
+from holdfast.core.chunk_format import chunk_id, compress, decompress, uncompressed
 from holdfast.core.codec import OnUnknown, Trusts, pack
-from holdfast.core.format import chunk_id, compress, decompress, uncompressed
-from holdfast.core.tree import decode, references
 from holdfast.errors import CheckpointIntegrityError
 from holdfast.model import checked_name
+from holdfast.runtime import steps
+from holdfast.runtime.engine import Engine
+from holdfast.runtime.steps import Plan
 from holdfast.stores.base import Fence, Note, NotesOnly, unfold
-from holdfast.verbs import plan
-from holdfast.verbs.engine import Engine
-from holdfast.verbs.plan import Plan
 
 
-class Written:
+class NoteBatch:
     """Notes to be written, alone or with a checkpoint, and the chunks they need."""
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class Written:
 
         Fenced if the note that is given is there.
         """
-        yield from plan.commit(NotesOnly(self.notes, self.chunks, unless=unless))
+        yield from steps.commit(NotesOnly(self.notes, self.chunks, unless=unless))
 
 
 def read(
@@ -57,7 +57,7 @@ def read(
     trusts: Trusts | None = None,
 ) -> Plan[list[tuple[Note, Any]]]:
     """Notes in the order they were written, each with its value."""
-    notes = yield from plan.notes(scopes, after, limit)
+    notes = yield from steps.notes(scopes, after, limit)
     roots: list[bytes] = []
     whole: dict[bytes, bytes] = {}
     for note in notes:
@@ -98,4 +98,4 @@ def beneath(roots: Iterable[bytes]) -> Plan[dict[bytes, bytes]]:
     level: dict[bytes, bool] = {}
     for raw in roots:
         level.update(references(raw))
-    return (yield from unfold(level, {}, plan.fetch))
+    return (yield from unfold(level, {}, steps.fetch))

@@ -9,10 +9,10 @@ from typing import Any
 
 from holdfast.errors import InvalidArgumentError
 from holdfast.model import CheckpointInfo, checked_name
+from holdfast.runtime import steps
+from holdfast.runtime.engine import Engine
+from holdfast.runtime.steps import Plan
 from holdfast.stores.base import Query
-from holdfast.verbs import plan
-from holdfast.verbs.engine import Engine
-from holdfast.verbs.plan import Plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,18 +109,18 @@ def prune(engine: Engine, policy: Keep, dry_run: bool) -> Plan[Pruned]:
     """Remove what the policy does not keep; chunks that are no longer needed wait for gc."""
     if not isinstance(policy, Keep):
         raise InvalidArgumentError(f"prune() takes a Keep policy, not {type(policy).__name__}")
-    infos = yield from plan.query(Query(agent_id=policy.agent_id, session_id=policy.session_id))
+    infos = yield from steps.query(Query(agent_id=policy.agent_id, session_id=policy.session_id))
     outside = infos
     if policy.agent_id is not None or policy.session_id is not None:
-        outside = yield from plan.query(Query())
+        outside = yield from steps.query(Query())
     offers = [info.checkpoint_id for info in infos if info.handoff_target is not None]
-    noted = (yield from plan.notes(offers)) if offers else []
+    noted = (yield from steps.notes(offers)) if offers else []
     settled = {note.scope for note in noted if note.key == "settled"}
     kept = chosen(infos, outside, policy, datetime.now(UTC), settled)
     removed = [info for info in infos if info.checkpoint_id not in kept]
     if removed and not dry_run:
         ids = [info.checkpoint_id for info in removed]
-        yield from plan.delete(ids)
+        yield from steps.delete(ids)
         engine.forget(*ids)
     return Pruned(removed, len(infos) - len(removed), dry_run)
 

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
+from holdfast.core.chunk_decoder import decode
+from holdfast.core.chunk_format import checked
 from holdfast.core.codec import OnUnknown, Trusts
 from holdfast.core.diff import Diff
 from holdfast.core.differ import diff_roots
-from holdfast.core.format import checked
 from holdfast.core.migrations import CURRENT_SCHEMA_VERSION, migrate_record
 from holdfast.core.safe_repr import briefly
-from holdfast.core.tree import decode
 from holdfast.errors import (
     CheckpointIntegrityError,
     CheckpointNotFoundError,
@@ -28,13 +28,14 @@ from holdfast.model import (
     is_count,
     show_own_path,
 )
+from holdfast.runtime import steps
+from holdfast.runtime.engine import Engine
+from holdfast.runtime.steps import Plan
 from holdfast.stores.base import Query, Record, SessionInfo, unfold
-from holdfast.verbs import plan
+from holdfast.stores.capabilities import FindsNewest
 from holdfast.verbs.chains import circle_error
-from holdfast.verbs.engine import Engine
 from holdfast.verbs.ids import resolve
 from holdfast.verbs.lineage import Tree, grow
-from holdfast.verbs.plan import Plan
 
 _PAGE = 1000
 
@@ -42,7 +43,7 @@ _PAGE = 1000
 def get_info(checkpoint_id: str) -> Plan[CheckpointInfo]:
     """The record of a checkpoint, without its payload."""
     whole_id = yield from resolve(checkpoint_id)
-    found = yield from plan.query(Query(ids=[whole_id]))
+    found = yield from steps.query(Query(ids=[whole_id]))
     if not found:
         raise CheckpointNotFoundError(checkpoint_id)
     return found[0]
@@ -55,7 +56,7 @@ def restore(
     if on_unknown not in ("raise", "raw"):
         raise InvalidArgumentError(f'on_unknown is "raise" or "raw", not {on_unknown!r}')
     whole_id = yield from resolve(checkpoint_id)
-    record = yield from plan.load(whole_id, verify)
+    record = yield from steps.load(whole_id, verify)
     if record is None:
         raise CheckpointNotFoundError(checkpoint_id)
     return _remembered(engine, record, verify, on_unknown)
@@ -113,10 +114,10 @@ def latest(engine: Engine, agent_id: str, session_id: str) -> Plan[Checkpoint | 
     """The newest checkpoint of a session, or None if it has none."""
     checked_name("agent_id", agent_id)
     checked_name("session_id", session_id)
-    if engine.finds_newest:
-        record = yield from plan.newest(agent_id, session_id)
+    if engine.can(FindsNewest):
+        record = yield from steps.newest(agent_id, session_id)
         return None if record is None else _remembered(engine, record)
-    found = yield from plan.query(Query(agent_id=agent_id, session_id=session_id, limit=1))
+    found = yield from steps.query(Query(agent_id=agent_id, session_id=session_id, limit=1))
     if not found:
         return None
     return (yield from restore(engine, found[0].checkpoint_id, True, "raise"))
@@ -165,12 +166,12 @@ def find(
         before=last,
         limit=limit,
     )
-    return (yield from plan.query(query))
+    return (yield from steps.query(query))
 
 
 def _last_of_page(checkpoint_id: str) -> Plan[str]:
     whole_id = yield from resolve(checkpoint_id)
-    if not (yield from plan.query(Query(ids=[whole_id], include_expired=True))):
+    if not (yield from steps.query(Query(ids=[whole_id], include_expired=True))):
         raise CheckpointNotFoundError(checkpoint_id, "it was removed; list from the newest again")
     return whole_id
 
@@ -212,16 +213,16 @@ def restore_all(
 def _load(engine: Engine, info: CheckpointInfo, at_hand: dict[bytes, bytes]) -> Plan[Record | None]:
     """A record with its chunks, of which those at hand are not read again."""
     if not engine.shares_chunks:
-        return (yield from plan.load(info.checkpoint_id))
+        return (yield from steps.load(info.checkpoint_id))
     root = bytes.fromhex(info.content_id)
-    return Record(info, (yield from unfold({root: True}, at_hand, plan.fetch)))
+    return Record(info, (yield from unfold({root: True}, at_hand, steps.fetch)))
 
 
 def sessions(agent_id: str | None) -> Plan[list[SessionInfo]]:
     """Every session, the one touched last first."""
     if agent_id is not None:
         checked_name("agent_id", agent_id)
-    return (yield from plan.heads(agent_id))
+    return (yield from steps.heads(agent_id))
 
 
 def ancestors(checkpoint_id: str) -> Plan[list[CheckpointInfo]]:
@@ -238,7 +239,7 @@ def ancestors(checkpoint_id: str) -> Plan[list[CheckpointInfo]]:
             ids = list(seen)
             raise circle_error(ids[ids.index(info.parent_id) :])
         if info.parent_id not in known:
-            parents = yield from plan.query(Query(ids=[info.parent_id]))
+            parents = yield from steps.query(Query(ids=[info.parent_id]))
             if not parents:
                 break
             # Most parents are in the session of the child: read them in one go.
@@ -248,7 +249,7 @@ def ancestors(checkpoint_id: str) -> Plan[list[CheckpointInfo]]:
                 before=parents[0].checkpoint_id,
                 limit=_PAGE,
             )
-            older = yield from plan.query(query)
+            older = yield from steps.query(query)
             known.update({i.checkpoint_id: i for i in (*parents, *older)})
         info = known.pop(info.parent_id)
         seen[info.checkpoint_id] = None
@@ -260,7 +261,7 @@ def tree(agent_id: str, session_id: str) -> Plan[Tree]:
     """The checkpoints of a session and all sessions forked from it, as a tree."""
     checked_name("agent_id", agent_id)
     checked_name("session_id", session_id)
-    infos = yield from plan.query(Query(agent_id=agent_id))
+    infos = yield from steps.query(Query(agent_id=agent_id))
     return grow(infos, session_id)
 
 
@@ -271,7 +272,7 @@ def diff(engine: Engine, a: str, b: str) -> Plan[Diff]:
     at_hand: dict[bytes, bytes] = {}
     if not engine.shares_chunks:
         for info in (first, second):
-            record = yield from plan.load(info.checkpoint_id)
+            record = yield from steps.load(info.checkpoint_id)
             at_hand.update(record.chunks if record is not None else {})
     work = diff_roots(
         bytes.fromhex(first.content_id),
@@ -283,7 +284,7 @@ def diff(engine: Engine, a: str, b: str) -> Plan[Diff]:
         while True:
             missing = [name for name in wanted if name not in at_hand]
             if missing:
-                stored = yield from plan.fetch(missing)
+                stored = yield from steps.fetch(missing)
                 at_hand.update({name: checked(name, data) for name, data in stored.items()})
             wanted = work.send(at_hand)
     except StopIteration as end:

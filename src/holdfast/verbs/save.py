@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from holdfast.core.chunks import Base, Encoded
-from holdfast.core.format import compress
+from holdfast.core.chunk_encoder import Base, Encoded
+from holdfast.core.chunk_format import compress
 from holdfast.errors import (
     CheckpointConflictError,
     CheckpointIntegrityError,
@@ -24,6 +24,9 @@ from holdfast.model import (
     make_payload,
     new_info,
 )
+from holdfast.runtime import steps
+from holdfast.runtime.engine import Engine
+from holdfast.runtime.steps import Plan
 from holdfast.stores.base import (
     Commit,
     Fence,
@@ -33,14 +36,11 @@ from holdfast.stores.base import (
     NotTheHead,
     Query,
 )
-from holdfast.verbs import plan
 from holdfast.verbs.checks import check_record
 from holdfast.verbs.claims import Claim
-from holdfast.verbs.engine import Engine
 from holdfast.verbs.events import note as announce
 from holdfast.verbs.ids import resolve
-from holdfast.verbs.notes import Written
-from holdfast.verbs.plan import Plan
+from holdfast.verbs.notes import NoteBatch
 from holdfast.verbs.read import get_info, restore
 
 
@@ -76,9 +76,9 @@ def save(
     session = (info.agent_id, info.session_id)
     known_parent = parent_id or (engine.head(session) if session_id is not None else None)
     # Encoded before anything is asked for: what is saved is the state as it is at the call.
-    written = Written()
+    written = NoteBatch()
     claim = engine.claim(session)
-    if claim is not None and claim.is_half_over():
+    if claim is not None and claim.is_half_over:
         claim = claim.renewed(engine, written)
     if events:
         data = {"kind": "save", "session_id": info.session_id, "step_name": info.step_name}
@@ -111,7 +111,7 @@ class _Writer:
         payload: dict[str, Any],
         append_only: Iterable[tuple[str, ...]] = (),
         needs_parent: bool = True,
-        written: Written | None = None,
+        written: NoteBatch | None = None,
         claim: Claim | None = None,
         unless: Fence | None = None,
     ) -> None:
@@ -121,7 +121,7 @@ class _Writer:
         self.engine = engine
         self.payload = payload
         self.needs_parent = needs_parent
-        self.written = written or Written()
+        self.written = written or NoteBatch()
         self.append_only = append_only
         self.encoded: Encoded
         self.base_id: str | None = None
@@ -148,7 +148,7 @@ class _Writer:
 
     def _commit_whole(self, info: CheckpointInfo, parent_id: str | None) -> Plan[None]:
         try:
-            yield from plan.commit(self._commit(info, parent_id))
+            yield from steps.commit(self._commit(info, parent_id))
         except MissingBase:
             root = self.encoded.root
             self.engine.forget(self.base_id)
@@ -158,7 +158,7 @@ class _Writer:
                     "what this save builds on was removed just now, and the state has been changed "
                     "since the call: nothing was saved, save again"
                 ) from None
-            yield from plan.commit(self._commit(info, parent_id))
+            yield from steps.commit(self._commit(info, parent_id))
 
     def _commit(self, info: CheckpointInfo, parent_id: str | None) -> Commit:
         chunks = {name: compress(raw) for name, raw in self.encoded.chunks.items()}
@@ -185,7 +185,7 @@ def write(
     info: CheckpointInfo,
     payload: dict[str, Any],
     append_only: Iterable[tuple[str, ...]] = (),
-    written: Written | None = None,
+    written: NoteBatch | None = None,
     unless: Fence | None = None,
     follows: str | None = None,
 ) -> Plan[None]:
@@ -203,7 +203,7 @@ def write(
     try:
         yield from writer.commit(info, info.parent_id)
     except CheckpointConflictError:
-        found = yield from plan.query(Query(ids=[info.checkpoint_id], include_expired=True))
+        found = yield from steps.query(Query(ids=[info.checkpoint_id], include_expired=True))
         if [known.checksum for known in found] != [writer.record(info, info.parent_id).checksum]:
             raise
     engine.saved(session, info.checkpoint_id, writer.encoded.base)
@@ -244,7 +244,7 @@ def _commit_at_head(
 
 
 def _newest(agent_id: str, session_id: str) -> Plan[CheckpointInfo | None]:
-    found = yield from plan.query(Query(agent_id=agent_id, session_id=session_id, limit=1))
+    found = yield from steps.query(Query(agent_id=agent_id, session_id=session_id, limit=1))
     return found[0] if found else None
 
 
@@ -307,7 +307,7 @@ def derive(
     info: CheckpointInfo,
     execution_state: Any = None,
     context: dict[str, Any] | None = None,
-    written: Written | None = None,
+    written: NoteBatch | None = None,
     unless: Fence | None = None,
     follows: str | None = None,
 ) -> Plan[str]:
@@ -315,12 +315,12 @@ def derive(
 
     ``unless`` and ``follows`` are those of a commit.
     """
-    written = written or Written()
+    written = written or NoteBatch()
     session = (info.agent_id, info.session_id)
     if engine.shares_chunks and execution_state is None and context is None:
         info = info.with_(content_id=source.content_id, size=source.size)
         try:
-            yield from plan.commit(
+            yield from steps.commit(
                 Commit(
                     info,
                     written.chunks,

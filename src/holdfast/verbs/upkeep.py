@@ -7,18 +7,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from holdfast.core.format import checked
-from holdfast.core.tree import references
+from holdfast.core.chunk_decoder import references
+from holdfast.core.chunk_format import checked
 from holdfast.errors import CheckpointNotFoundError, InvalidArgumentError
 from holdfast.model import CheckpointInfo, microseconds
+from holdfast.runtime import steps
+from holdfast.runtime.engine import Engine
+from holdfast.runtime.steps import Plan
 from holdfast.stores.base import NOTE_TIES, Collected, Query
-from holdfast.stores.shared.unfinished import left_behind
-from holdfast.verbs import plan
-from holdfast.verbs.engine import Engine
+from holdfast.system.unfinished import left_behind
 from holdfast.verbs.ids import resolve
 from holdfast.verbs.links import links_of
 from holdfast.verbs.notes import needs_of
-from holdfast.verbs.plan import Plan
 
 _PAGE = 500
 _LONGEST_GRACE = 10**9
@@ -31,7 +31,7 @@ def expire(engine: Engine, checkpoint_id: str) -> Plan[bool]:
     except CheckpointNotFoundError:
         return False
     engine.forget(whole_id)
-    return (yield from plan.delete([whole_id])) > 0
+    return (yield from steps.delete([whole_id])) > 0
 
 
 def gc(engine: Engine, grace_seconds: float, dry_run: bool) -> Plan[Collected]:
@@ -42,14 +42,14 @@ def gc(engine: Engine, grace_seconds: float, dry_run: bool) -> Plan[Collected]:
     grace = _checked_grace(grace_seconds)
     started = datetime.now(UTC)
     if not dry_run:
-        yield from plan.sweep(started)
+        yield from steps.sweep(started)
     noted = yield from _noted()
     lost = yield from _left_behind(noted, started - grace)
     if lost and not dry_run:
-        yield from plan.delete(lost)
+        yield from steps.delete(lost)
     live: dict[bytes, bool] = {}
     # In one view, not page by page: a record that is not seen here loses its chunks.
-    infos = yield from plan.query(Query(include_expired=not dry_run))
+    infos = yield from steps.query(Query(include_expired=not dry_run))
     level: list[tuple[bytes, bool]] = []
     if engine.shares_chunks:
         level = [(root, True) for root in {bytes.fromhex(info.content_id) for info in infos}]
@@ -65,22 +65,22 @@ def gc(engine: Engine, grace_seconds: float, dry_run: bool) -> Plan[Collected]:
         following: list[tuple[bytes, bool]] = []
         nodes = [name for name, refers in fresh.items() if refers]
         for start in range(0, len(nodes), _PAGE):
-            stored = yield from plan.fetch(nodes[start : start + _PAGE])
+            stored = yield from steps.fetch(nodes[start : start + _PAGE])
             for name, data in stored.items():
                 following += references(checked(name, data), links=True)
         level = following
-    collected = yield from plan.collect(live.keys(), started - grace, dry_run)
-    left = yield from plan.do(lambda: left_behind(engine.files, remove=not dry_run))
+    collected = yield from steps.collect(live.keys(), started - grace, dry_run)
+    left = yield from steps.do(lambda: left_behind(engine.files, remove=not dry_run))
     return replace(collected, unfinished=tuple(left))
 
 
 def _linked(infos: list[CheckpointInfo], before: datetime) -> Plan[list[tuple[bytes, bool]]]:
     """What the links of states lead to, in a store whose records hold their other chunks."""
-    if not (yield from plan.collect((), before, True)).chunks:
+    if not (yield from steps.collect((), before, True)).chunks:
         return []  # there is nothing that could be removed
     level: list[tuple[bytes, bool]] = []
     for info in infos:
-        record = yield from plan.load(info.checkpoint_id)
+        record = yield from steps.load(info.checkpoint_id)
         if record is not None:
             level += links_of(bytes.fromhex(record.info.content_id), record.chunks).items()
     return level
@@ -98,7 +98,7 @@ def _noted() -> Plan[dict[str, _Noted]]:
     """All notes, by scope."""
     noted: defaultdict[str, _Noted] = defaultdict(_Noted)
     after = 0
-    while page := (yield from plan.notes(None, after, _PAGE)):
+    while page := (yield from steps.notes(None, after, _PAGE)):
         for note in page:
             noted[note.scope].last = after = note.seq
             noted[note.scope].needs.update(needs_of(note))
@@ -112,10 +112,10 @@ def _left_behind(noted: Mapping[str, _Noted], before: datetime) -> Plan[set[str]
     missing: set[str] = set()
     for start in range(0, len(old), _PAGE):
         page = old[start : start + _PAGE]
-        infos = yield from plan.query(Query(ids=page, include_expired=True))
+        infos = yield from steps.query(Query(ids=page, include_expired=True))
         for scope in {*page} - {info.checkpoint_id for info in infos}:
             # A damaged record may be listed by its id only; it is not ours to remove.
-            if (yield from plan.match(scope, 1)) != [scope]:
+            if (yield from steps.match(scope, 1)) != [scope]:
                 missing.add(scope)
     return missing
 

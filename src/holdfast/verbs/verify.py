@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from holdfast.core.format import checked, chunk_id, decompress
-from holdfast.core.tree import decode, references
+from holdfast.core.chunk_decoder import decode, references
+from holdfast.core.chunk_format import checked, chunk_id, decompress
 from holdfast.errors import CheckpointIntegrityError
 from holdfast.model import CheckpointInfo
+from holdfast.runtime import steps
+from holdfast.runtime.engine import Engine
+from holdfast.runtime.steps import Plan
 from holdfast.stores.base import Note, Query
-from holdfast.verbs import plan
+from holdfast.stores.capabilities import ListsLost
 from holdfast.verbs.chains import circles, is_next, next_in, shown
-from holdfast.verbs.engine import Engine
 from holdfast.verbs.links import PAGE, links_of
 from holdfast.verbs.notes import beneath, needs_of
-from holdfast.verbs.plan import Plan
 from holdfast.verbs.read import verify_record
 
 Progress = Callable[[int, int | None], None]
@@ -111,13 +112,13 @@ class _Links:
 
 def verify(engine: Engine, progress: Progress | None) -> Plan[Verified]:
     """Read every checkpoint and note, and name each that is damaged."""
-    total = (yield from plan.stats()).checkpoints if progress is not None else None
+    total = (yield from steps.stats()).checkpoints if progress is not None else None
     damaged: list[Damage] = []
     looked_at: dict[bytes, str] = {}  # chunks, with what is wrong with them
     links = _Links()
     done, after = 0, ""
     while True:
-        ids = yield from plan.match("", _PAGE, after)
+        ids = yield from steps.match("", _PAGE, after)
         for checkpoint_id in ids:
             try:
                 info = yield from _verify_one(engine, checkpoint_id, looked_at)
@@ -140,9 +141,9 @@ def verify(engine: Engine, progress: Progress | None) -> Plan[Verified]:
 
 def _lost(engine: Engine) -> Plan[list[Damage]]:
     """What a server lists and does not have any more."""
-    if not engine.lists_lost:
+    if not engine.can(ListsLost):
         return []
-    return [Damage(*each) for each in (yield from plan.lost())]
+    return [Damage(*each) for each in (yield from steps.lost())]
 
 
 def _damaged_notes(
@@ -150,7 +151,7 @@ def _damaged_notes(
 ) -> Plan[list[Damage]]:
     damaged: list[Damage] = []
     after = 0
-    while page := (yield from plan.notes(None, after, _PAGE)):
+    while page := (yield from steps.notes(None, after, _PAGE)):
         for note in page:
             links.scopes.add(note.scope)
             try:
@@ -177,16 +178,16 @@ def _verify_one(
     engine: Engine, checkpoint_id: str, looked_at: dict[bytes, str]
 ) -> Plan[CheckpointInfo | None]:
     if not engine.shares_chunks:
-        record = yield from plan.load(checkpoint_id)
+        record = yield from steps.load(checkpoint_id)
         if record is not None:
             verify_record(record.info)
             root = bytes.fromhex(record.info.content_id)
             yield from _verify_chunks(links_of(root, record.chunks), looked_at)
             return record.info
         return None
-    found = yield from plan.query(Query(ids=[checkpoint_id], include_expired=True))
+    found = yield from steps.query(Query(ids=[checkpoint_id], include_expired=True))
     if not found:
-        if checkpoint_id in (yield from plan.match(checkpoint_id, 1)):
+        if checkpoint_id in (yield from steps.match(checkpoint_id, 1)):
             raise CheckpointIntegrityError(checkpoint_id, "its record has lost its session")
         return None  # removed meanwhile
     verify_record(found[0])
@@ -204,7 +205,7 @@ def _verify_chunks(roots: dict[bytes, bool], looked_at: dict[bytes, str]) -> Pla
         level = {}
         for start in range(0, len(names), PAGE):
             page = names[start : start + PAGE]
-            stored = yield from plan.fetch(page)
+            stored = yield from steps.fetch(page)
             for name in page:
                 inner: list[tuple[bytes, bool]] = []
                 try:

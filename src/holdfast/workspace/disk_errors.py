@@ -6,12 +6,12 @@ import errno
 import os
 
 from holdfast.errors import WorkspaceError
-from holdfast.workspace.restore_plan import Plan
+from holdfast.workspace.restore_plan import RestorePlan
 
 _SPARE = 2**20
 
 
-def check_room(directory: bytes, plan: Plan) -> None:
+def check_room(directory: bytes, plan: RestorePlan) -> None:
     """Refuse a plan for which there is no room on the disk."""
     disk = os.statvfs(directory)
     free = disk.f_bavail * disk.f_frsize

@@ -21,10 +21,10 @@ class _Rule:
     directories_only: bool
 
 
-class Rules:
+class IgnoreRules:
     """The rules that hold in a directory: those of its own files, and those from above it."""
 
-    def __init__(self, outer: Rules | None, texts: Iterable[bytes], directory: bytes) -> None:
+    def __init__(self, outer: IgnoreRules | None, texts: Iterable[bytes], directory: bytes) -> None:
         self._outer = outer
         self._texts = list(texts)
         self._below = len(directory) + 1 if directory else 0
@@ -54,7 +54,7 @@ class Rules:
 
     def leave_out(self, path: bytes, is_directory: bool) -> bool:
         """Whether a path of the workspace is ignored; the directories above it are not."""
-        rules: Rules | None = self
+        rules: IgnoreRules | None = self
         while rules is not None:
             name = path[rules._below :]
             for keeps, of_files, of_directories in rules._groups:
@@ -65,7 +65,7 @@ class Rules:
         return False
 
 
-class NoRules(Rules):
+class NoRules(IgnoreRules):
     """Leaves nothing out."""
 
     def __init__(self) -> None:
@@ -75,7 +75,7 @@ class NoRules(Rules):
         return False
 
 
-class EverythingIsLeftOut(Rules):
+class IgnoreEverything(IgnoreRules):
     """Holds in a directory that is itself left out."""
 
     def __init__(self) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from holdfast.errors import InvalidArgumentError, MissingPackageError
-from holdfast.workspace.dir_fds import Inside
+from holdfast.workspace.dir_fds import DirFds
 
 logger = logging.getLogger("holdfast")
 
@@ -81,10 +81,10 @@ class Watcher:
         except OSError as error:
             self._give_up(error)
             return
-        with Inside(self._root) as inside:
+        with DirFds(self._root) as dirs:
             for path in list(folders):
                 try:
-                    fd = inside.directory(path)
+                    fd = dirs.directory(path)
                 except OSError as error:
                     if error.errno not in _GONE:
                         self._give_up(error)

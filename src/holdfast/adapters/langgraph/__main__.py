@@ -7,14 +7,14 @@ import logging
 import sys
 from collections.abc import Sequence
 
-from holdfast.adapters.langgraph.dev import SERVER, bring_back_threads
+from holdfast.adapters.langgraph.dev_server import SERVER, bring_back_threads
 from holdfast.adapters.langgraph.saver import AGENT
 from holdfast.client import SyncClient
 from holdfast.errors import HoldfastError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run it; returns the exit code."""
+    """Run it and return the exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m holdfast.adapters.langgraph",
         description="Make a langgraph dev server know the threads of a store again, "

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import logging
-import os
 from dataclasses import dataclass
 from typing import Any, Self
 
 from langchain_core.runnables import RunnableConfig
 
-from holdfast.adapters.langgraph.listing import newest
-from holdfast.client.face import Face
-from holdfast.errors import InvalidArgumentError, WorkspaceError
+from holdfast.adapters.langgraph.thread_records import newest
+from holdfast.adapters.opening import opened_workspace
+from holdfast.errors import WorkspaceError
 from holdfast.model import Checkpoint, CheckpointInfo
+from holdfast.runtime import Runtime, steps
+from holdfast.runtime.engine import Engine
+from holdfast.runtime.steps import Plan
 from holdfast.stores.base import Query
-from holdfast.verbs import plan
-from holdfast.verbs.engine import Engine
-from holdfast.verbs.plan import Plan
 from holdfast.verbs.read import revive
 from holdfast.workspace import Snapshot, Workspace
 
@@ -41,7 +40,7 @@ class Stage:
 
     @classmethod
     def of(cls, config: RunnableConfig) -> Self:
-        """The stage of a config."""
+        """Return the stage that a config tells."""
         given = config.get("configurable") or {}
         is_running = _RUNTIME in given
         # A run that begins at a named checkpoint then asks, under a blank name, for the newest.
@@ -71,41 +70,36 @@ def check_waits(stage: Stage) -> None:
 class GraphFiles:
     """A workspace as a saver uses it."""
 
-    def __init__(self, workspace: Workspace, client: Face, is_owned: bool) -> None:
+    def __init__(self, workspace: Workspace, runtime: Runtime, is_owned: bool) -> None:
         self.workspace = workspace
-        self._client = client
+        self._runtime = runtime
         self._is_owned = is_owned
 
     @classmethod
-    def of(cls, workspace: Any, client: Face) -> Self | None:
-        """The files of a workspace, or of the path of a directory; None for none."""
+    def of(cls, workspace: Any, runtime: Runtime) -> Self | None:
+        """Return the files of a workspace, or of the path of a directory; None for none."""
         if workspace is None:
             return None
-        if isinstance(workspace, Workspace):
-            return cls(workspace, client, is_owned=False)
-        if isinstance(workspace, (str, os.PathLike)):
-            return cls(Workspace(workspace, client), client, is_owned=True)
-        raise InvalidArgumentError(
-            f"workspace is a Workspace or the path of a directory, not {type(workspace).__name__}"
-        )
+        opened, is_owned = opened_workspace(workspace, runtime)
+        return cls(opened, runtime, is_owned)
 
     def of_checkpoint(
         self, engine: Engine, info: CheckpointInfo, stage: Stage, source: str | None
     ) -> Plan[dict[str, Any] | None]:
-        """What a checkpoint that is about to be kept holds of the files."""
+        """Return what a checkpoint that is about to be kept holds of the files."""
         if stage.is_running and source in ("input", "loop"):
             check_waits(stage)
-            return (yield from plan.do(self._capture))
+            return (yield from steps.do(self._capture))
         return (yield from self._of_parent(engine, info))
 
     def _capture(self) -> dict[str, Any]:
-        return self.workspace.snapshot_for_checkpoint(store=self._client.store).as_value()
+        return self.workspace.snapshot_for_checkpoint(store=self._runtime.store).as_value()
 
     def _of_parent(self, engine: Engine, info: CheckpointInfo) -> Plan[dict[str, Any] | None]:
-        """The files of the parent, as no node has run since (``update_state``, say)."""
+        """Return the files of the parent, as no node has run since (``update_state``, say)."""
         if info.parent_id is None:
             return None
-        record = yield from plan.load(info.parent_id)
+        record = yield from steps.load(info.parent_id)
         part = None if record is None else revive(engine, record, on_unknown="raw").workspace
         if part is None:
             return None
@@ -117,7 +111,7 @@ class GraphFiles:
         """Say that a checkpoint holds these files now."""
         if part is not None:
             snapshot = Snapshot.from_value(part)
-            yield from plan.do(lambda: self.workspace.saved_with(snapshot, checkpoint_id))
+            yield from steps.do(lambda: self.workspace.saved_with(snapshot, checkpoint_id))
 
     def put_back(
         self, kept: Checkpoint, info: CheckpointInfo, is_new_way: bool, was_begun: bool
@@ -135,7 +129,7 @@ class GraphFiles:
             if head is None or head.checkpoint_id == info.checkpoint_id:
                 return
         snapshot = Snapshot.from_value(part)
-        done = yield from plan.do(lambda: self.workspace.restore(snapshot))
+        done = yield from steps.do(lambda: self.workspace.restore(snapshot))
         if done.changed:
             logger.info(
                 "the files of %s are those of checkpoint %s again; workspace.restore(%r) undoes it",
@@ -151,5 +145,5 @@ class GraphFiles:
 
 
 def _newest(info: CheckpointInfo) -> Plan[CheckpointInfo | None]:
-    """The newest checkpoint of the same thread."""
+    """Return the newest checkpoint of the same thread."""
     return newest(Query(agent_id=info.agent_id, session_id=info.session_id))

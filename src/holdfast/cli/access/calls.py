@@ -21,7 +21,7 @@ def calls_after(client: SyncClient, info: CheckpointInfo) -> list[Effect]:
     """Calls that were made after a head, and are in no checkpoint yet."""
     from holdfast.session.replay import unfinished
 
-    return client._run(unfinished(client._engine, info))
+    return client.runtime.run(unfinished(client.runtime.engine, info))
 
 
 def calls_since(client: SyncClient, info: CheckpointInfo) -> list[Effect]:

@@ -36,7 +36,7 @@ def recoveries_of(store: Store, infos: Sequence[CheckpointInfo]) -> dict[str, li
     from holdfast.session.recovery import recoveries
 
     client = SyncClient(store)
-    for each in client._run(recoveries(client._engine, ids)):
+    for each in client.runtime.run(recoveries(client.runtime.engine, ids)):
         found.setdefault(each.checkpoint_id, []).append(each)
     return found
 
@@ -58,10 +58,10 @@ def last_recovery(
 def _is_kept(client: SyncClient, tree: str) -> bool:
     """Whether a tree is still there: what leads back is kept for a month."""
     from holdfast.errors import CheckpointNotFoundError
-    from holdfast.workspace.pins import Keeper
+    from holdfast.workspace.pins import Pins
 
     try:
-        Keeper(client.store, "any").resolve(tree)
+        Pins(client.store, "any").resolve(tree)
     except CheckpointNotFoundError:
         return False
     return True
@@ -97,7 +97,7 @@ def undo_recovery(
                 planned = workspace.restore(recovery.undo_tree)
                 captured = files.capture()
                 tags = {UNDONE: recovery.undo_tree}
-                run._client._run(run._core.recapture("files as they were found", captured, tags))
+                run._runtime.run(run._core.recapture("files as they were found", captured, tags))
                 now = run.head
     if terminal.json:
         terminal.emit(_json(session, recovery, planned, workspace.path, now))

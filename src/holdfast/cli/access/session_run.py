@@ -73,23 +73,14 @@ def opened(
     options = options_of(
         session.agent_id,
         session.session_id,
-        state=None,
-        context=None,
-        version=None,
-        lease_seconds=30.0,
         takeover=takeover,
         on_divergence="live",
-        approval=None,
-        approve_when=None,
-        approval_expires_seconds=None,
-        approval_timeout=None,
         tools=tools,
-        metadata={},
     )
     its = None
     if files is not None:
         its = Files(lambda: files, settles=False, is_there=files.workspace is not None)
-    run = Run(client, replace(options, on_unknown="raw"), its)
+    run = Run(client.runtime, replace(options, on_unknown="raw"), its)
     try:
         run._open()
         if files is not None:

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
+from holdfast.core.chunk_format import decompress
 from holdfast.core.codec import unpack
-from holdfast.core.format import decompress
 from holdfast.errors import HoldfastError
 
 if TYPE_CHECKING:
@@ -74,6 +74,6 @@ def _last_lease(client: LazyClient, session: SessionInfo) -> tuple[bool, str, da
 
 
 def _is_alive(owner: str, until: datetime) -> bool:
-    from holdfast.session.lease import _is_dead
+    from holdfast.system.processes import is_dead
 
-    return datetime.now(UTC) < until and not _is_dead(owner)
+    return datetime.now(UTC) < until and not is_dead(owner)

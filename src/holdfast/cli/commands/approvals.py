@@ -12,7 +12,7 @@ from holdfast.cli.exits import OK, Ambiguous, NotFound, Refused, UsageError
 from holdfast.cli.output.terminal import Terminal
 from holdfast.cli.output.units import age
 from holdfast.cli.parsing import Parser, close_to
-from holdfast.core.text import from_json, to_json
+from holdfast.core.json_form import from_json, to_json
 from holdfast.errors import HoldfastError
 from holdfast.system.terminal_text import clean
 
@@ -84,7 +84,7 @@ def approve(parser: Parser) -> None:
 def deny(parser: Parser) -> None:
     """Set up the command."""
     parser.explain(
-        "The program gets ApprovalDenied, with the reason.",
+        "The program gets ApprovalDeniedError, with the reason.",
         'holdfast deny 3f9a12bc -m "wrong account"',
     )
     _add_question(parser)
@@ -144,7 +144,11 @@ def _question(client: SyncClient, given: str) -> Question:
         return found[0]
     from holdfast.session.approval import _questions
 
-    known = [q for q in client._run(_questions(client._engine)) if q.effect_id.startswith(given)]
+    known = [
+        q
+        for q in client.runtime.run(_questions(client.runtime.engine))
+        if q.effect_id.startswith(given)
+    ]
     if known:
         raise Refused(
             f"{clean(str(known[0]))} does not wait any more: it was decided of, or expired"

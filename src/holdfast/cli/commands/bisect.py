@@ -171,7 +171,7 @@ def _with_files(
 
 
 def _exit_code(command: str, info: CheckpointInfo, kept: Checkpoint, where: str | None) -> int:
-    from holdfast.core.text import to_json
+    from holdfast.core.json_form import to_json
 
     done = subprocess.run(  # noqa: S602  (the user's own command)
         command,

@@ -132,13 +132,15 @@ def _permissions(location: StoreLocation) -> Iterator[Check]:
 
 
 def _store(client: SyncClient) -> Iterator[Check]:
+    from holdfast.stores.capabilities import concerns_of
+
     stats = client.stats()
     yield Check(
         "reachable",
         "ok",
         f"{client.store.name}: {many(stats.checkpoints, 'checkpoint')}, {size(stats.stored_bytes)}",
     )
-    for concern in client.store.concerns:
+    for concern in concerns_of(client.store):
         yield Check("server", "warning", concern)
     newest = client.find(limit=1)
     now = datetime.now(UTC)

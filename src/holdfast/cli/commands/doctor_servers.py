@@ -38,15 +38,15 @@ def ask(location: StoreLocation) -> Iterator[Found]:
 
 
 def _postgres(url: str) -> Iterator[Found]:
-    from holdfast.stores.postgres.connection import Place as Server
+    from holdfast.stores.postgres.connection import ServerAddress
     from holdfast.stores.postgres.schema import DEFAULT_SCHEMA, checked_schema
 
     options = dict(parse_qsl(urlsplit(url).query, keep_blank_values=True))
     schema = checked_schema(options.get("schema", DEFAULT_SCHEMA))
     rest = {k: v for k, v in options.items() if k not in _OWN and not k.startswith("blobs")}
     dsn = urlunsplit(urlsplit(url)._replace(query=urlencode(rest)))
-    server = Server(dsn, schema, _PATIENCE)
-    import psycopg  # here, as the module before says how to get it
+    server = ServerAddress(dsn, schema, _PATIENCE)
+    import psycopg  # here, as the package before says how to get it
 
     try:
         with psycopg.connect(**server.options) as db:

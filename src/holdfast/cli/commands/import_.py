@@ -129,7 +129,8 @@ def _threads(kind: str, source: str, options: Namespace, terminal: Terminal) -> 
 
 def _move(kind: str, source: str, options: Namespace, terminal: Terminal) -> tuple[Moved, str]:
     from holdfast.adapters.langgraph import move_in
-    from holdfast.adapters.langgraph.sources import is_dsn, open_source, reader_of
+    from holdfast.adapters.langgraph.importing.open_source import is_dsn, open_source
+    from holdfast.adapters.langgraph.importing.source import loader_of
 
     # Behind the others, which say how to get it where it is missing.
 
@@ -143,7 +144,7 @@ def _move(kind: str, source: str, options: Namespace, terminal: Terminal) -> tup
     if options.trust and "" not in sys.path:
         sys.path.insert(0, "")  # modules are named as from the directory this is run in
     # Looked at before the store is opened, so that a wrong name does not leave a new one behind.
-    open_source(source, reader_of(None, options.trust)).close()
+    open_source(source, loader_of(None, options.trust)).close()
     with open_client(options, create=True) as client:
         show = terminal.progress("importing")
         moved = move_in(source, client, agent_id=options.agent, trust=options.trust, progress=show)

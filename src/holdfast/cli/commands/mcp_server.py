@@ -22,8 +22,8 @@ from holdfast.cli.output.checkpoints import checkpoint_json
 from holdfast.cli.output.escaping import printable
 from holdfast.cli.output.terminal import Terminal
 from holdfast.cli.parsing import Parser
+from holdfast.core.json_form import to_json
 from holdfast.core.short_repr import brief
-from holdfast.core.text import to_json
 from holdfast.errors import HoldfastError, MissingPackageError
 
 if TYPE_CHECKING:

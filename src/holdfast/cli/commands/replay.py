@@ -15,11 +15,11 @@ from holdfast.cli.output.terminal import Terminal
 from holdfast.cli.output.units import age
 from holdfast.cli.output.values import short
 from holdfast.cli.parsing import Parser, add_session
-from holdfast.core.text import to_json
+from holdfast.core.json_form import to_json
 from holdfast.system.terminal_text import clean
 
 if TYPE_CHECKING:
-    from holdfast.session.replay import Step
+    from holdfast.session.replay import ReplayedStep
 
 
 def replay(parser: Parser) -> None:
@@ -37,7 +37,7 @@ def run(options: Namespace, terminal: Terminal) -> int:
     """Show the steps of a session."""
     with open_client(options) as client:
         session = Names(client).session(options.session)
-        steps = list(client.replay(session.agent_id, session.session_id))
+        steps = list(client.replay(session.session_id, agent_id=session.agent_id))
         name = ShortIds(client.store, [step.checkpoint for step in steps])
     if terminal.json:
         terminal.emit({"session_id": session.session_id, "steps": [_json(each) for each in steps]})
@@ -60,7 +60,7 @@ def run(options: Namespace, terminal: Terminal) -> int:
     return OK
 
 
-def _json(step: Step) -> dict[str, Any]:
+def _json(step: ReplayedStep) -> dict[str, Any]:
     changes = None
     if step.changes is not None:
         changes = {

@@ -84,7 +84,7 @@ def value_of(text: str) -> Any:
 def _meant(client: SyncClient, given: str) -> UnknownCall:
     from holdfast.session.unknown import unknown_calls
 
-    waiting = client._run(unknown_calls(client._engine, also_held=True))
+    waiting = client.runtime.run(unknown_calls(client.runtime.engine, also_held=True))
     found = [call for call in waiting if given and call.effect_id.startswith(given)]
     if len(found) > 1:
         listed = ", ".join(f"{call.effect_id[:SHORT]} ({call})" for call in found)

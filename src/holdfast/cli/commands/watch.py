@@ -90,7 +90,9 @@ class Follower:
 
     def new(self) -> list[CheckpointInfo]:
         """Those that came since, the oldest first."""
-        tick = self.client.store.tick()
+        from holdfast.stores.capabilities import tick_of
+
+        tick = tick_of(self.client.store)
         self._is_new = tick is None or tick != self._tick
         self._tick = tick
         if not self._is_new:

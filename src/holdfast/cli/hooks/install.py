@@ -19,6 +19,7 @@ from holdfast.cli.exits import OK, CommandError, UsageError
 from holdfast.cli.hooks import json_edit
 from holdfast.cli.output.terminal import Terminal
 from holdfast.stores.discovery import in_folder
+from holdfast.system.atomic_files import write_file
 from holdfast.system.terminal_text import clean
 
 EVENTS = ("UserPromptSubmit", "PostToolUse", "Stop")
@@ -95,11 +96,7 @@ def _write(file: Path, text: str | None) -> None:
         file.unlink()
         return
     file.parent.mkdir(exist_ok=True)
-    fresh = file.with_name(f"{file.name}.new")
-    fresh.write_bytes(text.encode())
-    if file.exists():
-        os.chmod(fresh, file.stat().st_mode & 0o777)
-    os.replace(fresh, file)
+    write_file(os.fspath(file), text.encode(), is_users=True)
 
 
 def installed(text: str, command: str = COMMAND) -> str:

@@ -6,9 +6,9 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from holdfast.core.format import checked
-from holdfast.core.shallow import shallow
-from holdfast.core.text import to_json
+from holdfast.core.chunk_format import checked
+from holdfast.core.json_form import to_json
+from holdfast.core.shallow_reader import shallow
 from holdfast.stores.base import Query
 from holdfast.system.terminal_text import clean
 

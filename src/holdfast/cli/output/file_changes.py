@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.output.checkpoints import payloads_of
-from holdfast.core.codec import LINK, link_of
 from holdfast.core.kinds import Ready
+from holdfast.core.kinds.content_links import LINK, link_of
 from holdfast.errors import HoldfastError
 from holdfast.stores.base import Query
 
@@ -84,15 +84,15 @@ def _root(tree: Any) -> bytes | None:
 
 def _compared(client: LazyClient, before: bytes, after: bytes) -> Changed | None:
     from holdfast.workspace.diff import compare
-    from holdfast.workspace.tree_reader import Shelf
+    from holdfast.workspace.tree_reader import TreeReader
 
-    shelf = Shelf(client.store)
+    reader = TreeReader(client.store)
     try:
-        found = compare(shelf, before, after)
+        found = compare(reader, before, after)
         files = _counted(found)
         if not files or files > _MANY:
             return Changed(files) if files else None
-        text = compare(shelf, before, after, text=True).text or ""
+        text = compare(reader, before, after, text=True).text or ""
     except HoldfastError:  # files that are damaged: `verify` and `diff` say so, a list goes on
         return None
     return Changed(files, *_lines(text))

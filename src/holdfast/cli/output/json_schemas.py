@@ -1,7 +1,8 @@
 """The shapes of what ``--json`` prints, as JSON Schemas; they are published with the pages.
 
 A field may be added to a shape; none is removed or gets another meaning. Values of a state are in
-the typed form of ``holdfast.core.text``: plain JSON, and ``{"$type": …, "value": …}`` for the rest.
+the typed form of ``holdfast.core.json_form``: plain JSON, and ``{"$type": …, "value": …}`` for the
+rest.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from typing import Any
 
 import ormsgpack
 
-from holdfast.core.text import (
+from holdfast.core.json_form import (
     dumps,
     from_json,
     loads,

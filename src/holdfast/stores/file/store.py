@@ -71,6 +71,7 @@ class FileStore(Store):
     """
 
     shares_chunks = False
+    files_apart: tuple[str, ...] = ()
 
     def __init__(
         self,

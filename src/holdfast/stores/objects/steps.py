@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
+from holdfast.core.chunk_format import ID_BYTES, compress, decompress
 from holdfast.core.codec import pack, unpack
-from holdfast.core.format import ID_BYTES, compress, decompress
 from holdfast.errors import (
     CheckpointConflictError,
     CheckpointIntegrityError,
     StoreError,
     StoreFullError,
 )
+from holdfast.model import CheckpointInfo
 from holdfast.stores.base import (
     Collected,
     Commit,
@@ -30,7 +31,9 @@ from holdfast.stores.base import (
     Query,
     Record,
     Refused,
+    SessionInfo,
     Stats,
+    Store,
     unfold,
 )
 from holdfast.system import crash_points
@@ -48,8 +51,7 @@ _CLAIM_LASTS = timedelta(days=7)
 class Inner:
     """Ask the store within."""
 
-    method: str
-    args: tuple[Any, ...]
+    ask: Callable[[Store], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,18 @@ class NextPage:
 
 Step = Inner | Upload | Download | Remove | List | NextPage
 Steps = Generator[Step, Any, T]
+
+
+def _commit(commit: Commit | NotesOnly) -> Inner:
+    return Inner(lambda store: store.commit(commit))
+
+
+def _fetch(names: Collection[bytes]) -> Inner:
+    return Inner(lambda store: store.fetch(names))
+
+
+def _notes(scopes: Collection[str] | None, after: int, limit: int | None) -> Inner:
+    return Inner(lambda store: store.notes(scopes, after, limit))
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +158,7 @@ class Methods:
     def _owner_id(self) -> Steps[bytes | None]:
         """What the paths of this store's objects begin with, so that gc takes no other's."""
         if self._owner is None:
-            for note in (yield Inner("notes", ([_SCOPE], 0, None))):
+            for note in (yield _notes([_SCOPE], 0, None)):
                 if not note.is_intact():
                     raise CheckpointIntegrityError(None, "the note that names its objects' owner")
                 self._owner = unpack(decompress(note.body))
@@ -155,7 +169,7 @@ class Methods:
         while (owner := (yield from self._owner_id())) is None:
             note = Note.of(_SCOPE, "owner", compress(pack(os.urandom(8))))
             try:
-                yield Inner("commit", (NotesOnly((note,), {}),))
+                yield _commit(NotesOnly((note,), {}))
             except NoteExists:
                 pass  # another was first
         return owner
@@ -169,10 +183,10 @@ class Methods:
         """
         large = {name: data for name, data in commit.chunks.items() if len(data) > self.above}
         if not large:
-            yield Inner("commit", (commit,))
+            yield _commit(commit)
             return
         owner = yield from self._new_owner_id()
-        before = _places((yield Inner("fetch", (list(large),))))
+        before = _places((yield _fetch(list(large))))
         for _ in range(_ATTEMPTS):
             upload = os.urandom(8)
             places = [Place(owner, name, upload, len(data)) for name, data in large.items()]
@@ -186,7 +200,7 @@ class Methods:
             chunks, claim = {**commit.chunks, **stubs}, _claim(upload)
             notes = (*commit.notes, claim)
             try:
-                yield Inner("commit", (replace(commit, chunks=chunks, notes=notes),))
+                yield _commit(replace(commit, chunks=chunks, notes=notes))
             except (CheckpointConflictError, *Refused) as refusal:
                 yield from self._tidy(places)
                 if not (isinstance(refusal, NoteExists) and refusal.note.scope == claim.scope):
@@ -207,14 +221,14 @@ class Methods:
     def load(self, checkpoint_id: str, verify: bool = True) -> Steps[Record | None]:
         """The record, and then one fetch for each level of its chunks."""
         query = Query(ids=[checkpoint_id])
-        infos = yield Inner("query", (query,))
+        infos = yield Inner(lambda store: store.query(query))
         if not infos:
             return None
         try:
             root = bytes.fromhex(infos[0].content_id)
             return Record(infos[0], (yield from unfold({root: True}, {}, self.fetch, verify)))
         except CheckpointIntegrityError as error:
-            if not (yield Inner("query", (query,))):
+            if not (yield Inner(lambda store: store.query(query))):
                 return None  # removed and collected while it was read
             raise CheckpointIntegrityError(checkpoint_id, error.reason) from None
 
@@ -223,7 +237,7 @@ class Methods:
         found: dict[bytes, bytes] = {}
         tried: dict[bytes, Place] = {}
         for _ in range(_ATTEMPTS):
-            stored = yield Inner("fetch", (names,))
+            stored = yield _fetch(names)
             places = _places(stored)
             found.update((name, data) for name, data in stored.items() if name not in places)
             # One saved again meanwhile has another place, and gc may have taken the first.
@@ -244,10 +258,10 @@ class Methods:
     ) -> Steps[list[Note]]:
         """Notes, without those that this store writes for itself."""
         if scopes is not None:
-            return (yield Inner("notes", (scopes, after, limit)))  # type: ignore[no-any-return]
+            return (yield _notes(scopes, after, limit))  # type: ignore[no-any-return]
         found: list[Note] = []
         while True:
-            page = yield Inner("notes", (None, after, limit))
+            page = yield _notes(None, after, limit)
             found += [note for note in page if not _is_ours(note.scope)]
             if limit is None or len(page) < limit or len(found) >= limit:
                 return found[:limit]
@@ -269,7 +283,7 @@ class Methods:
             taken = stray if dry_run else (yield from self._take(stray))
             strays += len(taken)
             size += _size(taken)
-        collected = yield Inner("collect", (live, before, dry_run))
+        collected = yield Inner(lambda store: store.collect(live, before, dry_run))
         for part in _pages(going):
             taken = part if dry_run else (yield from self._take(part))
             size += _size(taken) - _STUB.size * len(taken)
@@ -289,23 +303,43 @@ class Methods:
     def _claim(self, uploads: Iterable[bytes]) -> Steps[None]:
         """See that each upload is claimed: a save that has not claimed it by now never will."""
         claims = {claim.scope: claim for claim in map(_claim, uploads)}
-        for note in (yield Inner("notes", (list(claims), 0, None))):
+        for note in (yield _notes(list(claims), 0, None)):
             claims.pop(note.scope, None)
         while claims:
             try:
-                yield Inner("commit", (NotesOnly(tuple(claims.values()), {}),))
+                yield _commit(NotesOnly(tuple(claims.values()), {}))
                 return
             except NoteExists as taken:
                 del claims[taken.note.scope]
 
     def _referred(self, places: Collection[Place]) -> Steps[set[Place]]:
         """Those that a stub leads to."""
-        stored = yield Inner("fetch", (list({place.name for place in places}),))
+        stored = yield _fetch(list({place.name for place in places}))
         return set(_places(stored).values()) & set(places)
+
+    def match(self, prefix: str, limit: int, after: str) -> Steps[list[str]]:
+        """Ask the store within."""
+        return (yield Inner(lambda store: store.match(prefix, limit, after)))  # type: ignore[no-any-return]
+
+    def query(self, query: Query) -> Steps[list[CheckpointInfo]]:
+        """Ask the store within."""
+        return (yield Inner(lambda store: store.query(query)))  # type: ignore[no-any-return]
+
+    def heads(self, agent_id: str | None) -> Steps[list[SessionInfo]]:
+        """Ask the store within."""
+        return (yield Inner(lambda store: store.heads(agent_id)))  # type: ignore[no-any-return]
+
+    def delete(self, checkpoint_ids: Collection[str]) -> Steps[int]:
+        """Ask the store within."""
+        return (yield Inner(lambda store: store.delete(checkpoint_ids)))  # type: ignore[no-any-return]
+
+    def sweep(self, now: datetime) -> Steps[int]:
+        """Ask the store within."""
+        return (yield Inner(lambda store: store.sweep(now)))  # type: ignore[no-any-return]
 
     def stats(self) -> Steps[Stats]:
         """What the store within holds, with the sizes of objects instead of those of stubs."""
-        stats: Stats = yield Inner("stats", ())
+        stats: Stats = yield Inner(lambda store: store.stats())
         apart = 0
         listing = yield from self._list()
         while (page := (yield from self._next(listing))) is not None:

@@ -23,39 +23,32 @@ Safety
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
-from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import parse_qsl, unquote_plus
 
 from holdfast.errors import InvalidArgumentError
-from holdfast.model import CheckpointInfo
-from holdfast.stores.base import (
-    Collected,
-    Commit,
-    Note,
-    NotesOnly,
-    Query,
-    Record,
-    SessionInfo,
-    Stats,
-    Store,
-)
+from holdfast.stores.async_base import AsyncStore
+from holdfast.stores.base import Store
+from holdfast.stores.capabilities import FindsNewest, OnDisk, files_of
 from holdfast.stores.objects.connection import Bucket
-from holdfast.stores.objects.steps import Inner, Methods, Step, Steps
+from holdfast.stores.objects.steps import Inner, Methods, Step
+from holdfast.stores.shared.planned import PlannedStore
+from holdfast.stores.wrapper import WrappedStore
+from holdfast.system.drive import drive, drive_async
+from holdfast.system.threads import Threads
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore
 
-T = TypeVar("T")
+C = TypeVar("C")
 
 DEFAULT_ABOVE = 8192
 """States are cut into pages of 16 KiB on average: most of their bytes are in chunks above this."""
 DEFAULT_TIMEOUT = 30.0
-_OWN = {"commit", "load", "fetch", "notes", "collect", "stats"}
 
 
-class LargeBlobs(Store):
+class LargeBlobs(PlannedStore, WrappedStore):
     """Keeps chunks of more than ``above`` bytes in object storage, and all else in another store.
 
     >>> from holdfast import SyncClient
@@ -67,9 +60,7 @@ class LargeBlobs(Store):
     100000
     """
 
-    groups_commits = False  # what waits in the queue of the store within has uploaded nothing
-    blocks = True  # wherever the store within lives, object storage is waited for
-    finds_newest = False  # the store within knows stubs where the chunks should be
+    hidden = (FindsNewest,)  # the store within knows stubs where the chunks should be
 
     def __init__(
         self,
@@ -88,126 +79,61 @@ class LargeBlobs(Store):
         if isinstance(above, bool) or not isinstance(above, int) or above < 0:
             raise InvalidArgumentError(f"blobs are kept apart above a size in bytes, not {above!r}")
         self._bucket = Bucket(blobs, endpoint=endpoint, timeout=timeout, options=options)
-        self._inner = inner
-        self._methods = Methods(above)
-        self.shares_chunks = inner.shares_chunks
-        self.allow_pickle = inner.allow_pickle
-        self.waits = inner.waits
-        self.lists_lost = inner.lists_lost
-        self.concerns = inner.concerns
-        self.speaks_async = inner.speaks_async or not inner.blocks
-        self.files = inner.files
-        self.files_apart = (*inner.files_apart, *self._bucket.directories)
+        super().__init__(inner)
+        self._plans = Methods(above)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        return files_of(self.inner)
+
+    @property
+    def files_apart(self) -> tuple[str, ...]:
+        within = self.inner.capability(OnDisk)
+        return (*(() if within is None else within.files_apart), *self._bucket.directories)
 
     @property
     def name(self) -> str:
-        return f"{self._inner.name} with blobs in {self._bucket.name}"
+        return f"{self.inner.name} with blobs in {self._bucket.name}"
 
-    def _run(self, steps: Steps[T]) -> T:
-        try:
-            step = next(steps)
-            while True:
-                try:
-                    answer = self._do(step)
-                except Exception as error:
-                    step = steps.throw(error)
-                else:
-                    step = steps.send(answer)
-        except StopIteration as end:
-            return end.value  # type: ignore[no-any-return]
-        finally:
-            steps.close()
+    def _carry_out(self, plan: Callable[..., Any], *args: Any) -> Any:
+        return drive(plan(*args), self._answer)
 
-    def _do(self, step: Step) -> Any:
-        if isinstance(step, Inner):
-            return getattr(self._inner, step.method)(*step.args)
-        return self._bucket.do(step)
+    def _answer(self, step: Step) -> Any:
+        return step.ask(self.inner) if isinstance(step, Inner) else self._bucket.do(step)
 
-    async def _arun(self, steps: Steps[T]) -> T:
-        try:
-            step = next(steps)
-            while True:
-                try:
-                    answer = await self._ado(step)
-                except Exception as error:
-                    step = steps.throw(error)
-                else:
-                    step = steps.send(answer)
-        except StopIteration as end:
-            return end.value  # type: ignore[no-any-return]
-        finally:
-            steps.close()
-
-    async def _ado(self, step: Step) -> Any:
-        if not isinstance(step, Inner):
-            return await self._bucket.ado(step)
-        if self._inner.speaks_async:
-            return await self._inner.answer(step.method, step.args)
-        return getattr(self._inner, step.method)(*step.args)
-
-    async def answer(self, method: str, args: tuple[Any, ...]) -> Any:
-        if method in _OWN:
-            return await self._arun(getattr(self._methods, method)(*args))
-        return await self._ado(Inner(method, args))
-
-    def commit(self, commit: Commit | NotesOnly) -> None:
-        self._run(self._methods.commit(commit))
-
-    def load(self, checkpoint_id: str, verify: bool = True) -> Record | None:
-        return self._run(self._methods.load(checkpoint_id, verify))
-
-    def fetch(self, names: Collection[bytes]) -> dict[bytes, bytes]:
-        return self._run(self._methods.fetch(names))
-
-    def notes(
-        self, scopes: Collection[str] | None, after: int = 0, limit: int | None = None
-    ) -> list[Note]:
-        return self._run(self._methods.notes(scopes, after, limit))
-
-    def match(self, prefix: str, limit: int, after: str = "") -> list[str]:
-        return self._inner.match(prefix, limit, after)
-
-    def query(self, query: Query) -> list[CheckpointInfo]:
-        return self._inner.query(query)
-
-    def heads(self, agent_id: str | None = None) -> list[SessionInfo]:
-        return self._inner.heads(agent_id)
-
-    def delete(self, checkpoint_ids: Collection[str]) -> int:
-        return self._inner.delete(checkpoint_ids)
-
-    def sweep(self, now: datetime) -> int:
-        return self._inner.sweep(now)
-
-    def collect(self, live: Collection[bytes], before: datetime, dry_run: bool) -> Collected:
-        return self._run(self._methods.collect(live, before, dry_run))
-
-    def stats(self) -> Stats:
-        return self._run(self._methods.stats())
-
-    def tick(self) -> Any:
-        return self._inner.tick()
-
-    def removals(self) -> Any:
-        return self._inner.removals()
-
-    def lost(self) -> list[tuple[str, str]]:
-        return self._inner.lost()
-
-    def wait(self, scope: str, after: int, timeout: float) -> None:
-        self._inner.wait(scope, after, timeout)
-
-    def newest(self, agent_id: str, session_id: str) -> Record | None:
-        found = self.query(Query(agent_id=agent_id, session_id=session_id, limit=1))
-        return self.load(found[0].checkpoint_id) if found else None
+    def async_store(self, threads: Threads) -> AsyncStore:
+        return _AsyncLargeBlobs(self.inner.async_store(threads), self._plans, self._bucket)
 
     def close(self) -> None:
         self._bucket.close()
-        self._inner.close()
+        self.inner.close()
 
-    async def aclose(self) -> None:
+
+class _AsyncLargeBlobs(PlannedStore):
+    """The same, as event loops ask it."""
+
+    def __init__(self, inner: AsyncStore, plans: Methods, bucket: Bucket) -> None:
+        self._inner = inner
+        self._plans = plans
+        self._bucket = bucket
+
+    def _carry_out(self, plan: Callable[..., Any], *args: Any) -> Awaitable[Any]:
+        return drive_async(plan(*args), self._answer)
+
+    def _answer(self, step: Step) -> Awaitable[Any]:
+        if isinstance(step, Inner):
+            return step.ask(cast(Store, self._inner))  # type: ignore[no-any-return]
+        return self._bucket.ado(step)
+
+    def capability(self, kind: type[C]) -> C | None:
+        return None if kind in LargeBlobs.hidden else self._inner.capability(kind)
+
+    def release(self) -> None:
+        self._inner.release()
+
+    async def close(self) -> None:
         self._bucket.close()
-        await self._inner.aclose()
+        await self._inner.close()
 
 
 def open_with_blobs(url: str, open_inner: Callable[[str], Store]) -> Store:

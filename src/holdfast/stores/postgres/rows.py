@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from holdfast.core.chunk_decoder import references
+from holdfast.core.chunk_format import decompress
 from holdfast.core.codec import pack
-from holdfast.core.format import decompress
-from holdfast.core.tree import references
 from holdfast.errors import CheckpointIntegrityError
 from holdfast.model import CheckpointInfo, microseconds, moment
 from holdfast.stores.base import Note, seq_of

@@ -2,45 +2,53 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Collection
-from datetime import datetime
+from abc import abstractmethod
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from holdfast.errors import InvalidArgumentError, StoreClosedError
-from holdfast.model import CheckpointInfo
-from holdfast.stores.base import (
-    Collected,
-    Commit,
-    Note,
-    NotesOnly,
-    Query,
-    Record,
-    SessionInfo,
-    Stats,
-    Store,
-)
+from holdfast.stores.async_base import AsyncStore
+from holdfast.stores.base import Commit, NotesOnly, Store
 from holdfast.stores.postgres import schema as sql
-from holdfast.stores.postgres.connection import Place, abandon
+from holdfast.stores.postgres.connection import ServerAddress, abandon
 from holdfast.stores.postgres.listen import Listeners
 from holdfast.stores.postgres.pool import AsyncPool, Pool
-from holdfast.stores.postgres.steps import Methods, Operation, Steps
-from holdfast.system.forks import Locked
+from holdfast.stores.postgres.reads import Operation
+from holdfast.stores.postgres.writes import PostgresWrites
+from holdfast.stores.shared.per_loop import PerLoop
+from holdfast.stores.shared.planned import PlannedStore
+from holdfast.system.threads import Threads
 
+C = TypeVar("C")
 T = TypeVar("T")
 
 
-class PostgresStore(Locked, Store):
+class _PostgresMethods(PlannedStore):
+    """What is asked of a database, however it is carried out."""
+
+    _plans: PostgresWrites
+
+    def _carry_out(self, plan: Callable[..., Any], *args: Any) -> Any:
+        return self._run(lambda lost: plan(*args))
+
+    @abstractmethod
+    def _run(self, operation: Operation[Any]) -> Any:
+        """Carry out an operation, anew where that helps; it is told if a connection was lost."""
+
+    def commit(self, commit: Commit | NotesOnly) -> Any:
+        return self._run(lambda lost: self._plans.commit(commit, lost))
+
+    def newest(self, agent_id: str, session_id: str) -> Any:
+        return self._carry_out(self._plans.newest, agent_id, session_id)
+
+
+class PostgresStore(_PostgresMethods, Store):
     """Keeps checkpoints in a schema of a PostgreSQL database, version 14 or newer.
 
     Safe for many threads, event loops and processes at once, also behind a pooler such as
     PgBouncer that gives out connections by transaction. ``timeout`` is how many seconds the server
     may be silent before an operation fails.
     """
-
-    speaks_async = True
-    waits = True
-    finds_newest = True
 
     def __init__(
         self,
@@ -54,49 +62,24 @@ class PostgresStore(Locked, Store):
             raise InvalidArgumentError(f"pool_size is a number from 1, not {pool_size!r}")
         if not isinstance(timeout, (int, float)) or not 0 < timeout <= 86400:
             raise InvalidArgumentError(f"timeout is a number of seconds, not {timeout!r}")
-        place = Place(dsn, sql.checked_schema(schema), timeout)
-        self._methods = Methods(place.name, schema)
+        place = ServerAddress(dsn, sql.checked_schema(schema), timeout)
+        self._plans = PostgresWrites(place.name, schema)
         self._size = pool_size
         self._pool = Pool(place, pool_size)
-        self._loops: dict[asyncio.AbstractEventLoop, AsyncPool] = {}
+        self._pools = PerLoop(self._pool_for_loop, end=AsyncPool.close, leave=AsyncPool.forget)
         self._listeners = Listeners(place)
         try:
-            self._pool.run(lambda lost: self._methods.open())
+            self._pool.run(lambda lost: self._plans.open())
         except BaseException:
             self._pool.close()
             raise
-        super().__init__()
 
     @property
     def name(self) -> str:
         return self._pool.place.name
 
-    def _after_fork(self, in_child: bool) -> None:
-        super()._after_fork(in_child)
-        if in_child:
-            for pool in (self._pool, *self._loops.values()):
-                pool.forget()
-            self._loops = {}
-
-    def _do(self, steps: Callable[..., Steps[T]], *args: Any) -> T:
-        return self._pool.run(lambda lost: steps(*args))
-
-    def commit(self, commit: Commit | NotesOnly) -> None:
-        self._pool.run(lambda lost: self._methods.commit(commit, lost))
-
-    def load(self, checkpoint_id: str, verify: bool = True) -> Record | None:
-        return self._do(self._methods.load, checkpoint_id, verify)
-
-    def newest(self, agent_id: str, session_id: str) -> Record | None:
-        return self._do(self._methods.newest, agent_id, session_id)
-
-    def fetch(self, names: Collection[bytes]) -> dict[bytes, bytes]:
-        return self._do(self._methods.fetch, names)
-
-    def notes(
-        self, scopes: Collection[str] | None, after: int = 0, limit: int | None = None
-    ) -> list[Note]:
-        return self._do(self._methods.notes, scopes, after, limit)
+    def _run(self, operation: Operation[T]) -> T:
+        return self._pool.run(operation)
 
     def wait(self, scope: str, after: int, timeout: float) -> None:
         connection = self._listeners.listen()
@@ -107,65 +90,50 @@ class PostgresStore(Locked, Store):
             raise
         self._listeners.rest(connection, 0 if there else timeout)
 
-    def match(self, prefix: str, limit: int, after: str = "") -> list[str]:
-        return self._do(self._methods.match, prefix, limit, after)
-
-    def query(self, query: Query) -> list[CheckpointInfo]:
-        return self._do(self._methods.query, query)
-
-    def heads(self, agent_id: str | None = None) -> list[SessionInfo]:
-        return self._do(self._methods.heads, agent_id)
-
-    def delete(self, checkpoint_ids: Collection[str]) -> int:
-        return self._do(self._methods.delete, checkpoint_ids)
-
-    def sweep(self, now: datetime) -> int:
-        return self._do(self._methods.sweep, now)
-
-    def collect(self, live: Collection[bytes], before: datetime, dry_run: bool) -> Collected:
-        return self._do(self._methods.collect, live, before, dry_run)
-
-    def stats(self) -> Stats:
-        return self._do(self._methods.stats)
+    def async_store(self, threads: Threads) -> AsyncStore:
+        return _AsyncPostgresStore(self)
 
     def close(self) -> None:
-        with self._lock:
-            pools = [self._pool, *self._loops.values()]
-            self._loops = {}
-        for pool in pools:
+        self._pool.close()
+        for pool in self._pools.take_all():
             pool.close()
         self._listeners.close()
 
-    async def answer(self, method: str, args: tuple[Any, ...]) -> Any:
-        if method == "wait":
-            return await self._wait(*args)
-        steps = getattr(self._methods, method)
-        operation: Operation[Any] = lambda lost: steps(*args)  # noqa: E731
-        if method == "commit":
-            operation = lambda lost: steps(*args, lost)  # noqa: E731
-        return await self._pool_of_the_loop().run(operation)
+    def pool_of_the_loop(self) -> AsyncPool:
+        """Return the connections of the running event loop."""
+        return self._pools.get()
 
-    async def _wait(self, scope: str, after: int, timeout: float) -> None:
-        connection = await self._listeners.listen_async()
+    def _pool_for_loop(self) -> AsyncPool:
+        if self._pool.closed:
+            raise StoreClosedError(self.name)
+        return AsyncPool(self._pool.place, self._size)
+
+
+class _AsyncPostgresStore(_PostgresMethods):
+    """The same, as event loops ask it."""
+
+    def __init__(self, store: PostgresStore) -> None:
+        self._store = store
+        self._plans = store._plans
+
+    def _run(self, operation: Operation[T]) -> Awaitable[T]:
+        return self._store.pool_of_the_loop().run(operation)
+
+    async def wait(self, scope: str, after: int, timeout: float) -> None:
+        listeners = self._store._listeners
+        connection = await listeners.listen_async()
         try:
-            there = await self.answer("notes", ([scope], after, 1))
+            there = await self.notes([scope], after, 1)
         except BaseException:
             abandon(connection)
             raise
-        await self._listeners.rest_async(connection, 0 if there else timeout)
+        await listeners.rest_async(connection, 0 if there else timeout)
 
-    def _pool_of_the_loop(self) -> AsyncPool:
-        loop = asyncio.get_running_loop()
-        pool = self._loops.get(loop)
-        if pool is None:
-            pool = AsyncPool(self._pool.place, self._size)
-            with self._lock:
-                if self._pool.closed:
-                    raise StoreClosedError(self.name)
-                for gone in [known for known in self._loops if known.is_closed()]:
-                    self._loops.pop(gone).close()
-                self._loops[loop] = pool
-        return pool
+    def capability(self, kind: type[C]) -> C | None:
+        return self if isinstance(self, kind) else None
 
-    async def aclose(self) -> None:
-        self.close()
+    def release(self) -> None:
+        """Do nothing: the store has all of it, and closes it."""
+
+    async def close(self) -> None:
+        self._store.close()

@@ -21,12 +21,12 @@ class Script:
         self.text = f"#!lua flags=allow-oom\n{text}" if frees else text
         self.sha = hashlib.sha1(self.text.encode()).hexdigest()  # noqa: S324  (how Redis names scripts)
 
-    def __call__(self, keys: list[bytes], *args: Any) -> Call:
-        return Call(self, keys, args)
+    def __call__(self, keys: list[bytes], *args: Any) -> ScriptCall:
+        return ScriptCall(self, keys, args)
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ScriptCall:
     """A script to be run with these keys and arguments."""
 
     script: Script

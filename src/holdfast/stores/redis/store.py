@@ -53,42 +53,47 @@ Durability
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
-from datetime import datetime
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
 
 from holdfast.errors import InvalidArgumentError, StoreConnectionError, StoreFormatError
-from holdfast.model import CheckpointInfo
-from holdfast.stores.base import (
-    Collected,
-    Commit,
-    Note,
-    NotesOnly,
-    Query,
-    Record,
-    SessionInfo,
-    Stats,
-    Store,
-)
-from holdfast.stores.redis.connection import Link
+from holdfast.stores.async_base import AsyncStore
+from holdfast.stores.base import Store
+from holdfast.stores.redis.connection import RedisConnection
 from holdfast.stores.redis.errors import redis_errors
 from holdfast.stores.redis.eviction import allowed, check_policy, lost
 from holdfast.stores.redis.keys import FORMAT, READABLE, Keys
 from holdfast.stores.redis.urls import package, parse
-from holdfast.stores.redis.writes import Writes
+from holdfast.stores.redis.writes import RedisWrites
+from holdfast.stores.shared.planned import PlannedStore
+from holdfast.system.threads import Threads
+
+C = TypeVar("C")
 
 DEFAULT_PREFIX = "holdfast"
 DEFAULT_TIMEOUT = 5.0
 _OLDEST = 7
 
 
-class RedisStore(Store):
-    """Keeps checkpoints on a Redis server, safe for many threads, tasks, processes and machines."""
+class _RedisMethods(PlannedStore):
+    """What is asked of a Redis server, however it is carried out."""
 
-    speaks_async = True
-    waits = True
-    finds_newest = True
-    lists_lost = True
+    _plans: RedisWrites
+    _link: RedisConnection
+
+    def newest(self, agent_id: str, session_id: str) -> Any:
+        return self._carry_out(self._plans.newest, agent_id, session_id)
+
+    def wait(self, scope: str, after: int, timeout: float) -> Any:
+        # No longer than a connection may be silent; who waits then asks again.
+        return self._carry_out(self._plans.wait, scope, after, min(timeout, self._link.timeout / 2))
+
+    def lost(self) -> Any:
+        return self._carry_out(lost, self._plans)
+
+
+class RedisStore(_RedisMethods, Store):
+    """Keeps checkpoints on a Redis server, safe for many threads, tasks, processes and machines."""
 
     def __init__(
         self,
@@ -106,8 +111,8 @@ class RedisStore(Store):
         if keys.prefix != DEFAULT_PREFIX:
             name += f" (prefix {keys.prefix})"
         may_evict = allowed(allow_eviction, address.own.get("allow_eviction"))
-        self._link = Link(address, name, seconds)
-        self._steps = Writes(keys, spread=address.kind == "cluster")
+        self._link = RedisConnection(address, name, seconds)
+        self._plans = RedisWrites(keys, spread=address.kind == "cluster")
         try:
             self.concerns = self._check_server(keys, may_evict)
         except BaseException:
@@ -126,7 +131,7 @@ class RedisStore(Store):
         try:
             client = self._link.client()
             nodes = [client]
-            if self._steps.spread:
+            if self._plans.spread:
                 nodes = [each.redis_connection for each in client.get_primaries()]
             hello = nodes[0].execute_command("HELLO")
             self._check_hello(dict(zip(hello[::2], hello[1::2], strict=True)))
@@ -149,71 +154,38 @@ class RedisStore(Store):
             raise StoreConnectionError(
                 f"{self.name} is of version {version}: Redis {_OLDEST} or Valkey is needed"
             )
-        if about[b"mode"] == b"cluster" and not self._steps.spread:
+        if about[b"mode"] == b"cluster" and not self._plans.spread:
             raise StoreConnectionError(
                 f"{self.name} is a node of a cluster: write redis+cluster:// for the cluster"
             )
 
-    def commit(self, commit: Commit | NotesOnly) -> None:
-        self._link.run(self._steps.commit(commit))
+    def _carry_out(self, plan: Callable[..., Any], *args: Any) -> Any:
+        return self._link.run(plan(*args))
 
-    def load(self, checkpoint_id: str, verify: bool = True) -> Record | None:
-        return self._link.run(self._steps.load(checkpoint_id, verify))
-
-    def newest(self, agent_id: str, session_id: str) -> Record | None:
-        return self._link.run(self._steps.newest(agent_id, session_id))
-
-    def fetch(self, names: Collection[bytes]) -> dict[bytes, bytes]:
-        return self._link.run(self._steps.fetch(names))
-
-    def notes(
-        self, scopes: Collection[str] | None, after: int = 0, limit: int | None = None
-    ) -> list[Note]:
-        return self._link.run(self._steps.notes(scopes, after, limit))
-
-    def wait(self, scope: str, after: int, timeout: float) -> None:
-        self._link.run(self._steps.wait(scope, after, self._bounded(timeout)))
-
-    def _bounded(self, timeout: float) -> float:
-        """No longer than a connection may be silent; who waits then asks again."""
-        return min(timeout, self._link.timeout / 2)
-
-    def match(self, prefix: str, limit: int, after: str = "") -> list[str]:
-        return self._link.run(self._steps.match(prefix, limit, after))
-
-    def query(self, query: Query) -> list[CheckpointInfo]:
-        return self._link.run(self._steps.query(query))
-
-    def heads(self, agent_id: str | None = None) -> list[SessionInfo]:
-        return self._link.run(self._steps.heads(agent_id))
-
-    def delete(self, checkpoint_ids: Collection[str]) -> int:
-        return self._link.run(self._steps.delete(checkpoint_ids))
-
-    def sweep(self, now: datetime) -> int:
-        return self._link.run(self._steps.sweep(now))
-
-    def collect(self, live: Collection[bytes], before: datetime, dry_run: bool) -> Collected:
-        return self._link.run(self._steps.collect(live, before, dry_run))
-
-    def stats(self) -> Stats:
-        return self._link.run(self._steps.stats())
-
-    def lost(self) -> list[tuple[str, str]]:
-        return self._link.run(lost(self._steps))
+    def async_store(self, threads: Threads) -> AsyncStore:
+        return _AsyncRedisStore(self._link, self._plans)
 
     def close(self) -> None:
         self._link.close()
 
-    async def answer(self, method: str, args: tuple[Any, ...]) -> Any:
-        if method == "lost":
-            return await self._link.arun(lost(self._steps))
-        if method == "wait":
-            scope, after, timeout = args
-            args = (scope, after, self._bounded(timeout))
-        return await self._link.arun(getattr(self._steps, method)(*args))
 
-    async def aclose(self) -> None:
+class _AsyncRedisStore(_RedisMethods):
+    """The same, as event loops ask it."""
+
+    def __init__(self, link: RedisConnection, plans: RedisWrites) -> None:
+        self._link = link
+        self._plans = plans
+
+    def _carry_out(self, plan: Callable[..., Any], *args: Any) -> Awaitable[Any]:
+        return self._link.arun(plan(*args))
+
+    def capability(self, kind: type[C]) -> C | None:
+        return self if isinstance(self, kind) else None
+
+    def release(self) -> None:
+        """Do nothing: the store has all of it, and closes it."""
+
+    async def close(self) -> None:
         await self._link.aclose()
 
 

@@ -14,7 +14,7 @@ from functools import partial
 from itertools import chain, count, islice
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from holdfast.errors import (
     CheckpointConflictError,
@@ -24,6 +24,7 @@ from holdfast.errors import (
     StoreError,
 )
 from holdfast.model import CheckpointInfo, microseconds, moment
+from holdfast.stores.async_base import AsyncStore
 from holdfast.stores.base import (
     NOTE_TIES,
     Collected,
@@ -35,7 +36,6 @@ from holdfast.stores.base import (
     NoteExists,
     NotesOnly,
     NotTheHead,
-    Pending,
     Query,
     Record,
     Refused,
@@ -49,7 +49,9 @@ from holdfast.stores.base import (
 from holdfast.stores.shared.rows import Row, body_of, bound_of, check_time, info_of, made_at
 from holdfast.stores.sqlite import schema as sql
 from holdfast.stores.sqlite.connection import Connections, Durability
+from holdfast.stores.sqlite.pending import Pending
 from holdfast.system import crash_points
+from holdfast.system.threads import Threads
 
 T = TypeVar("T")
 
@@ -68,7 +70,7 @@ class SqliteStore(Store):
     all that wait for it, so that one flush to disk serves them all.
     """
 
-    groups_commits = True
+    files_apart: tuple[str, ...] = ()
 
     def __init__(self, path: str | Path, durability: Durability = "full") -> None:
         if checked_path(path) == ":memory:":
@@ -83,6 +85,11 @@ class SqliteStore(Store):
     @property
     def name(self) -> str:
         return self._db.name
+
+    def async_store(self, threads: Threads) -> AsyncStore:
+        from holdfast.stores.sqlite.group_commit import AsyncSqliteStore
+
+        return cast(AsyncStore, AsyncSqliteStore(self, threads))
 
     def commit(self, commit: Commit | NotesOnly) -> None:
         pending = Pending(commit)
