@@ -9,7 +9,8 @@ from typing import Any, Self
 from holdfast.client import Client, SyncClient
 from holdfast.errors import InvalidArgumentError
 from holdfast.runtime import AsyncRuntime, Runtime, SyncRuntime
-from holdfast.workspace import Workspace
+from holdfast.workspace import AsyncWorkspace, Workspace
+from holdfast.workspace.async_workspace import as_workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +68,8 @@ class AdapterStore:
 
 def opened_workspace(given: Any, runtime: Runtime) -> tuple[Workspace, bool]:
     """Return a workspace, or that of a directory's path, and whether the adapter is to close it."""
-    if isinstance(given, Workspace):
-        return given, False
+    if isinstance(given, (Workspace, AsyncWorkspace)):
+        return as_workspace(given), False
     if isinstance(given, (str, os.PathLike)):
         return Workspace(given, runtime), True
     raise InvalidArgumentError(

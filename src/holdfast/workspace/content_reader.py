@@ -6,8 +6,7 @@ import hashlib
 import os
 from collections.abc import Callable, Collection
 
-from holdfast.core.chunk_format import ID_BYTES
-from holdfast.core.format import ID_BYTES, chunk_id
+from holdfast.core.chunk_format import ID_BYTES, chunk_id
 from holdfast.workspace.blocks import Block, Blocks, PendingLocation
 from holdfast.workspace.cut import cut
 from holdfast.workspace.entries import EMPTY_FILE, FILE, SMALL, Entry, file_mode, pack_pieces

@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 
 import ormsgpack
 
-from holdfast.core.chunk_format import ID_BYTES
+from holdfast.core.chunk_format import ID_BYTES, chunk_id
 from holdfast.core.codec import Packer, pack, unpack
-from holdfast.core.format import ID_BYTES, chunk_id
 from holdfast.core.kinds.content_links import ContentLink
 from holdfast.errors import CheckpointIntegrityError, HoldfastError
 

@@ -7,7 +7,7 @@ import os
 from contextlib import closing
 from dataclasses import replace
 
-from holdfast.core.raw import Link
+from holdfast.core.kinds.content_links import ContentLink
 from holdfast.errors import CheckpointIntegrityError, WorkspaceError
 from holdfast.stores.base import Store
 from holdfast.workspace.diff import differing
@@ -108,5 +108,5 @@ class Recoverer:
     def _as_snapshot(self, chunk: bytes) -> Snapshot:
         tree = self._reader.tree(chunk)
         return Snapshot(
-            tree_id=tree.tree_id.hex(), files=0, bytes=0, root=Link(chunk), workspace=""
+            tree_id=tree.tree_id.hex(), files=0, bytes=0, root=ContentLink(chunk), workspace=""
         )

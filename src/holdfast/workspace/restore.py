@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import Any
 
-from holdfast.core.raw import Link
+from holdfast.core.kinds.content_links import ContentLink
 from holdfast.errors import (
     CheckpointIntegrityError,
     HoldfastError,
@@ -266,7 +266,7 @@ class Restorer:
             PARTIAL: True,
         }
         undo = Snapshot(
-            tree_id="", files=0, bytes=0, root=Link(journal.undo), workspace=self._pins.name
+            tree_id="", files=0, bytes=0, root=ContentLink(journal.undo), workspace=self._pins.name
         )
         undo_tree = UndoTree(self._store, self._reader, self._pins, undo, note)
         with closing(undo_tree), DirFds(self._root) as dirs:

@@ -8,8 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 
-from holdfast.core.chunk_format import ID_BYTES, MAX_CHUNK, checked, decompress
-from holdfast.core.format import ID_BYTES, MAX_CHUNK, checked, chunk_id, decompress
+from holdfast.core.chunk_format import ID_BYTES, MAX_CHUNK, checked, chunk_id, decompress
 from holdfast.errors import CheckpointIntegrityError
 from holdfast.stores.base import Store
 from holdfast.workspace.entries import (

@@ -101,7 +101,7 @@ class Names:
         from holdfast.verbs.read import get_info
 
         try:
-            return self.client._run(get_info(given))
+            return self.client.runtime.run(get_info(given))
         except (CheckpointNotFoundError, InvalidArgumentError):
             return None
 

@@ -6,7 +6,7 @@ import os
 from argparse import Namespace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Self
 from urllib.parse import quote, urlsplit
 
 from holdfast.cli.exits import NotFound, UsageError
@@ -19,12 +19,10 @@ if TYPE_CHECKING:
     from holdfast.client import SyncClient
     from holdfast.core.codec import OnUnknown
     from holdfast.model import Checkpoint, CheckpointInfo
+    from holdfast.runtime.runtime import SyncRuntime
     from holdfast.session.approval import Question
     from holdfast.stores.base import Store
     from holdfast.verbs.interrupts import OpenInterrupt
-    from holdfast.verbs.plan import Plan
-
-T = TypeVar("T")
 
 
 def location_of(options: Namespace, create: bool = False) -> StoreLocation:
@@ -77,8 +75,10 @@ class LazyClient:
 
         return SyncClient(self.store)
 
-    def _run(self, plan: Plan[T]) -> T:
-        return self._client._run(plan)
+    @property
+    def runtime(self) -> SyncRuntime:
+        """What carries out plans on the store."""
+        return self._client.runtime
 
     def ancestors(self, checkpoint_id: str) -> list[CheckpointInfo]:
         """The parent of a checkpoint, its parent, and so on."""
