@@ -23,9 +23,10 @@ from holdfast.runtime.engine import Engine
 from holdfast.runtime.steps import Plan
 from holdfast.stores.base import Commit, NotesOnly, Query
 from holdfast.verbs.bundle_file import WITH_NOTES, WITHOUT_NOTES, Reader, Writer
+from holdfast.verbs.ids import resolve
 from holdfast.verbs.links import copy_linked, links_of
 from holdfast.verbs.notes import beneath, check
-from holdfast.verbs.read import find, resolve, verify_record
+from holdfast.verbs.read import find, verify_record
 from holdfast.verbs.verify import Progress
 
 logger = logging.getLogger("holdfast")

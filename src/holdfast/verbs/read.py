@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Any
@@ -14,7 +13,6 @@ from holdfast.core.diff import Diff
 from holdfast.core.differ import diff_roots
 from holdfast.core.safe_repr import briefly
 from holdfast.errors import (
-    AmbiguousIdError,
     CheckpointIntegrityError,
     CheckpointNotFoundError,
     InvalidArgumentError,
@@ -36,36 +34,10 @@ from holdfast.runtime.steps import Plan
 from holdfast.stores.base import Query, Record, SessionInfo, unfold
 from holdfast.stores.capabilities import FindsNewest
 from holdfast.verbs.chains import circle_error
+from holdfast.verbs.ids import resolve
 from holdfast.verbs.lineage import Tree, grow
 
-MIN_PREFIX = 6
 _PAGE = 1000
-_FULL_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-_BARE_HEX = re.compile(r"[0-9a-f]{9,32}")
-
-
-def resolve(checkpoint_id: str) -> Plan[str]:
-    """The whole id for an unambiguous prefix of one."""
-    checked_name("checkpoint_id", checkpoint_id)
-    if _FULL_ID.fullmatch(checkpoint_id):
-        return checkpoint_id
-    prefix = checkpoint_id
-    found = yield from steps.match(prefix, 3)
-    if not found and _BARE_HEX.fullmatch(prefix):
-        parts = (prefix[:8], prefix[8:12], prefix[12:16], prefix[16:20], prefix[20:])
-        prefix = "-".join(part for part in parts if part)
-        found = yield from steps.match(prefix, 3)
-    if prefix in found:
-        return prefix
-    if not found:
-        raise CheckpointNotFoundError(checkpoint_id)
-    if len(prefix) < MIN_PREFIX:
-        raise CheckpointNotFoundError(
-            checkpoint_id, f"give at least {MIN_PREFIX} characters of its id"
-        )
-    if len(found) > 1:
-        raise AmbiguousIdError(checkpoint_id, found)
-    return found[0]
 
 
 def get_info(checkpoint_id: str) -> Plan[CheckpointInfo]:

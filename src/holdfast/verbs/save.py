@@ -36,8 +36,9 @@ from holdfast.runtime.steps import Plan
 from holdfast.stores.base import Commit, Fence, Query
 from holdfast.verbs.claims import Claim
 from holdfast.verbs.events import note as announce
+from holdfast.verbs.ids import resolve
 from holdfast.verbs.notes import NoteBatch
-from holdfast.verbs.read import get_info, resolve, restore
+from holdfast.verbs.read import get_info, restore
 
 
 def save(

@@ -16,9 +16,9 @@ from holdfast.runtime.engine import Engine
 from holdfast.runtime.steps import Plan
 from holdfast.stores.base import NOTE_TIES, Collected, Query
 from holdfast.system.unfinished import left_behind
+from holdfast.verbs.ids import resolve
 from holdfast.verbs.links import links_of
 from holdfast.verbs.notes import needs_of
-from holdfast.verbs.read import resolve
 
 _PAGE = 500
 _LONGEST_GRACE = 10**9

@@ -160,19 +160,27 @@ class Pins:
             raise InvalidArgumentError(
                 f"a tree is a Snapshot, a tree id or a checkpoint id, not {type(tree).__name__}"
             )
-        if _TREE_ID.fullmatch(tree):
-            for known in (self._known.values(), self.snapshots(), self.snapshots(everywhere=True)):
-                found = {s.tree_id: s for s in known if s.tree_id.startswith(tree)}
-                if len(found) > 1:
-                    raise AmbiguousIdError(tree, sorted(found)[:3])
-                if found:
-                    return next(iter(found.values()))
-        try:
+        if tree in self._known:
+            return self._known[tree]
+        try:  # the store finds these by themselves; of trees every note has to be read
             return self._of(self._runtime.run(restore(self._runtime.engine, tree, True, "raw")))
         except CheckpointNotFoundError:
+            found = self._tree(tree) if _TREE_ID.fullmatch(tree) else None
+        if found is None:
             raise CheckpointNotFoundError(
                 tree, "no snapshot and no checkpoint in this store has that id"
-            ) from None
+            )
+        return found
+
+    def _tree(self, tree_id: str) -> Snapshot | None:
+        """Return the snapshot of a tree, by its id or the beginning of it; None if none is kept."""
+        for known in (self._known.values(), self.snapshots(), self.snapshots(everywhere=True)):
+            found = {each.tree_id: each for each in known if each.tree_id.startswith(tree_id)}
+            if len(found) > 1:
+                raise AmbiguousIdError(tree_id, sorted(found)[:3])
+            if found:
+                return next(iter(found.values()))
+        return None
 
     def _of(self, checkpoint: Checkpoint) -> Snapshot:
         if checkpoint.workspace is None:

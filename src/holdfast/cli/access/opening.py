@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from holdfast.client import SyncClient
     from holdfast.core.codec import OnUnknown
     from holdfast.model import Checkpoint, CheckpointInfo
+    from holdfast.runtime.runtime import SyncRuntime
     from holdfast.session.approval import Question
     from holdfast.stores.base import Store
     from holdfast.verbs.interrupts import OpenInterrupt
@@ -73,6 +74,11 @@ class LazyClient:
         from holdfast.client import SyncClient
 
         return SyncClient(self.store)
+
+    @property
+    def runtime(self) -> SyncRuntime:
+        """What carries out plans on the store."""
+        return self._client.runtime
 
     def ancestors(self, checkpoint_id: str) -> list[CheckpointInfo]:
         """The parent of a checkpoint, its parent, and so on."""

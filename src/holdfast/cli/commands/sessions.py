@@ -7,8 +7,8 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from holdfast.cli.access.langgraph_threads import is_thread
-from holdfast.cli.access.naming import Short
 from holdfast.cli.access.opening import LazyClient, open_lazily
+from holdfast.cli.access.short_ids import ShortIds
 from holdfast.cli.exits import OK
 from holdfast.cli.output.checkpoints import Progress, checkpoint_json, plans_of
 from holdfast.cli.output.terminal import Terminal
@@ -35,7 +35,7 @@ def run(options: Namespace, terminal: Terminal) -> int:
         found = client.store.heads(options.agent)[: options.limit]
         heads = [each.head for each in found]
         plans = plans_of(client, heads)
-        short = Short(client, heads)
+        short = ShortIds(client.store, heads)
         asked = _asked(client, heads)
     if terminal.json:
         shown = [
