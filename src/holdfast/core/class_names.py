@@ -75,3 +75,9 @@ def class_attribute(cls: type, name: str) -> Any:
         if name in names:
             return names[name]
     return None
+
+
+def is_name(name: object) -> bool:
+    """Whether an attribute can have this name, and it is not one of Python's own."""
+    is_dunder = isinstance(name, str) and name.startswith("__") and name.endswith("__")
+    return isinstance(name, str) and name.isidentifier() and not is_dunder

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from holdfast.core.codec import OnUnknown
+from holdfast.core.state_migrations import advanced
 from holdfast.errors import (
     FencedError,
     NotTheHeadError,
@@ -42,7 +43,6 @@ from holdfast.session.log import Entry, Log, passed, turned
 from holdfast.session.shared_lock import Gate
 from holdfast.session.tasks import Plan as TaskPlan
 from holdfast.session.tasks import TaskRecord
-from holdfast.state.migrations import advanced
 from holdfast.stores.base import Query
 from holdfast.system.crash_points import reach
 from holdfast.verbs import notes

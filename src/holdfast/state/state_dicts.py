@@ -10,12 +10,12 @@ from typing import Any
 from holdfast.core.codec import Packer
 from holdfast.core.kinds.objects import kind_by_type
 from holdfast.core.kinds.standard import TUPLE
+from holdfast.core.state_tags import CLASS, MARK, VERSION, State, escaped, is_tagged, ordered
 from holdfast.core.value_paths import child_path
 from holdfast.errors import SerializationError
 from holdfast.state.attributes import checked_names, read
 from holdfast.state.checkpointable import Checkpointable
 from holdfast.state.options import isolated, options, unpacked
-from holdfast.state.tags import CLASS, MARK, VERSION, State, escaped, is_tagged, ordered
 from holdfast.state.torch_objects import live_class, live_state
 
 _open: ContextVar[tuple[int, ...]] = ContextVar("holdfast_open_objects", default=())
