@@ -116,7 +116,7 @@ def advanced(name: str, state: State, version: Version, wanted: Version) -> Stat
     """Return a plain state, saved under a name at one version, as the program wants it now."""
     tagged = {CLASS: name, VERSION: version, **state}
 
-    def target_of(_: str) -> Version:
+    def target_of(_: str) -> Version | None:
         return wanted
 
     _, current = migrated(tagged, target_of, _itself, _copied, str)
