@@ -115,16 +115,8 @@ def migrated(
 def advanced(name: str, state: State, version: Version, wanted: Version) -> State:
     """Return a plain state, saved under a name at one version, as the program wants it now."""
     tagged = {CLASS: name, VERSION: version, **state}
-
-    def target_of(_: str) -> Version | None:
-        return wanted
-
-    _, current = migrated(tagged, target_of, _itself, _copied, str)
+    _, current = migrated(tagged, lambda _: (wanted,), lambda target: target[0], _copied, str)
     return fields_of(current)
-
-
-def _itself(version: Version) -> Version:
-    return version
 
 
 def _copied(state: State) -> State:
