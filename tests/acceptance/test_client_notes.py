@@ -36,7 +36,7 @@ def large(seed: int) -> dict[str, Any]:
 
 
 def write(client: SyncClient, scope: str, key: str, value: Any, **options: Any) -> None:
-    written = notes.Written()
+    written = notes.NoteBatch()
     written.add(client.runtime.engine, scope, key, value, **options)
     client.runtime.run(written.write())
 

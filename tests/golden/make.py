@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast import CheckpointBuilder, SyncClient
-from holdfast.verbs.notes import Written
+from holdfast.verbs.notes import NoteBatch
 
 HERE = Path(__file__).parent
 
@@ -69,7 +69,7 @@ def build_notes(client: SyncClient) -> None:
     assert built is not None
     for key, value in noted():
         for scope in (built.checkpoint_id, LOG):
-            written = Written()
+            written = NoteBatch()
             written.add(client.runtime.engine, scope, key, value)
             client.runtime.run(written.write())
 

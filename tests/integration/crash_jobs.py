@@ -7,7 +7,7 @@ from typing import Any
 from holdfast import Client, SyncClient
 from holdfast.testing import crash_points
 from holdfast.testing.samples import make_commit
-from holdfast.verbs.notes import Written
+from holdfast.verbs.notes import NoteBatch
 from tests.integration.fork_server import tell
 
 AGENT = "agent"
@@ -66,7 +66,7 @@ def save_with_notes_until_killed(url: str, point: str | None = None, time: int =
             tell([parent, NOTED, step])
             client.runtime.run(_notes(client, parent, "after", step).write())
             tell([parent, "after", step])
-            alone = Written()
+            alone = NoteBatch()
             alone.add(client.runtime.engine, LOG, f"alone {step}", noted_at(parent, step))
             client.runtime.run(alone.write())
             tell([parent, "alone", step])
@@ -80,8 +80,8 @@ def noted_at(checkpoint_id: str, step: int) -> dict[str, Any]:
     return {"of": checkpoint_id, "step": step, "said": [f"{i} " * 200 for i in range(40)]}
 
 
-def _notes(client: SyncClient, checkpoint_id: str, when: str, step: int) -> Written:
-    written = Written()
+def _notes(client: SyncClient, checkpoint_id: str, when: str, step: int) -> NoteBatch:
+    written = NoteBatch()
     for scope, key in ((checkpoint_id, when), (LOG, f"{when} {step}")):
         written.add(client.runtime.engine, scope, key, noted_at(checkpoint_id, step))
     return written

@@ -21,6 +21,25 @@ COMMITS: dict[str, Commit | NotesOnly] = {
     "a record with notes": replace(make_commit(checkpoint_id=ID), notes=NOTES),
 }
 
+KINDS_OF_DRAFTS: dict[str, Commit | NotesOnly] = {
+    "a document": make_commit(checkpoint_id=ID),
+    "a note": COMMITS["one note"],
+    "a promise": COMMITS["several notes"],
+    "a chunk": NotesOnly((), {bytes(20): b"data"}),
+}
+"""Commits that write such a draft first."""
+
+
+def draft_and_be_killed(directory: str, kind: str, point: str) -> None:
+    """Begin a commit, and be killed when its first draft has come to a point."""
+
+    def on_reached(name: str) -> None:
+        if name == point:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    crash_points.install(on_reached)
+    FileStore(directory).commit(KINDS_OF_DRAFTS[kind])
+
 
 def commit_until_killed(directory: str, kind: str, point: int) -> None:
     """Make one commit, and be killed when it comes to its nth point."""

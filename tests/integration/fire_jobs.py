@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 from holdfast import StoreConnectionError, SyncClient
 from holdfast.testing import crash_points
 from holdfast.testing.samples import make_commit
-from holdfast.verbs.notes import Written
+from holdfast.verbs.notes import NoteBatch
 from tests.integration.crash_jobs import noted_at, state_at
 from tests.integration.fork_server import tell
 
@@ -100,11 +100,11 @@ class Saver:
         self._report([NOTED, head.checkpoint_id, "with"])
         return head
 
-    def _notes(self, head: Head, when: str) -> Written:
+    def _notes(self, head: Head, when: str) -> NoteBatch:
         """One at the checkpoint and one in the log: both are there, or none."""
         assert head.checkpoint_id is not None
         value = noted_at(head.checkpoint_id, head.step)
-        written = Written()
+        written = NoteBatch()
         written.add(self._client.runtime.engine, head.checkpoint_id, when, value)
         key = f"{when} {head.checkpoint_id}"
         written.add(self._client.runtime.engine, log_of(self._agent), key, value)

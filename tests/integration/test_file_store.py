@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from holdfast.core.chunk_decoder import decode
 from holdfast.core.raw import Raw
-from holdfast.core.tree import decode
 from holdfast.errors import (
     CheckpointConflictError,
     CheckpointIntegrityError,

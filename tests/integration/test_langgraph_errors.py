@@ -24,7 +24,7 @@ from holdfast import SerializationError, SyncClient
 from holdfast.adapters.langgraph import HoldfastSaver
 from holdfast.core.codec import pack
 from holdfast.core.raw import Sealed
-from holdfast.verbs.notes import Written
+from holdfast.verbs.notes import NoteBatch
 from tests.clients import url_of
 from tests.graphs import Log, answer, line, new_graph, says, thread
 
@@ -227,7 +227,7 @@ def test_an_error_that_an_earlier_holdfast_kept_is_told_as_text_too(error: Any, 
     with HoldfastSaver.open("memory://") as saver:
         line("a").compile(checkpointer=saver).invoke({"log": []}, ONE)
         head = saver.client.sessions()[0].head
-        written = Written()
+        written = NoteBatch()
         row = [-1, "__error__", Sealed("error", pack(error)), True]
         note = {"task_id": "t", "task_path": "", "writes": [row]}
         written.add(saver.client.runtime.engine, head.checkpoint_id, "old", note)

@@ -21,7 +21,7 @@ from holdfast import (
 )
 from holdfast.adapters.langgraph import HoldfastSaver, LangGraphAdapter
 from holdfast.core.raw import Sealed
-from holdfast.verbs.notes import Written
+from holdfast.verbs.notes import NoteBatch
 from tests.graphs import Point, Profile, line, thread
 from tests.integration.langgraph_attacks import UNLOADED, attacks, runs_with_langgraph
 
@@ -90,7 +90,7 @@ def as_items(client: SyncClient, sealed: Sealed) -> None:
 def as_write(channel: str) -> Callable[[SyncClient, Sealed], None]:
     def place(client: SyncClient, sealed: Sealed) -> None:
         scope = craft(client, lambda state: None)
-        written = Written()
+        written = NoteBatch()
         row = [0, channel, sealed, True]
         note = {"task_id": "t", "task_path": "~__pregel_pull, a", "writes": [row]}
         written.add(client.runtime.engine, scope, "w", note)

@@ -10,6 +10,7 @@ import pytest
 from holdfast import SyncClient
 from holdfast.session import lease
 from holdfast.session.async_run import AsyncRun, AsyncTask, AsyncTasks, AsyncUnknownEffect
+from holdfast.system import processes
 from holdfast.testing import crash_points
 from tests.clients import Awaited
 
@@ -143,9 +144,9 @@ def killed() -> Iterator[None]:
     def not_released(*args: Any, **kwargs: Any) -> Any:
         yield from ()
 
-    gone = lease._this_process().rpartition(":")[0] + ":0"
+    gone = processes.this_process().rpartition(":")[0] + ":0"
     with pytest.MonkeyPatch.context() as patched, power_cut():
-        patched.setattr(lease, "_this_process", lambda: gone)
+        patched.setattr(lease, "this_process", lambda: gone)
         patched.setattr(lease, "release", not_released)
         yield
 

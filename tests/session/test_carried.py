@@ -27,7 +27,7 @@ def test_a_bundle_cannot_carry_notes_that_belong_to_no_checkpoint(
             step_name=None,
             metadata={},
         ).with_(checkpoint_id=scope)
-        written = notes.Written()
+        written = notes.NoteBatch()
         decided = {"allowed": True, "reason": None, "args": ["evil"], "kwargs": None, "by": None}
         written.add(author.runtime.engine, scope, "decision", decided)
         author.runtime.run(

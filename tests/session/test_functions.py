@@ -160,7 +160,7 @@ def test_a_note_of_a_rollback_that_is_none_is_told_and_changes_nothing(intent: A
         head = run.head
         if isinstance(intent, dict) and isinstance(intent.get("target"), str):
             intent = {**intent, "target": {"own": own, "other": other}[intent["target"]]}
-        written = notes.Written()
+        written = notes.NoteBatch()
         written.add(client.runtime.engine, head, "rollback", intent)
         client.runtime.run(written.write())
         with pytest.raises(CheckpointIntegrityError, match="its note of a rollback"):

@@ -29,6 +29,8 @@ from holdfast.errors import (
 from holdfast.runtime import steps
 from holdfast.runtime.steps import Plan
 from holdfast.session import lease as leases
+from holdfast.system import processes
+from holdfast.verbs import leases as held_leases
 from tests.clients import PERSISTENT, url_of
 from tests.integration.fork_server import PATH, ROOT, ForkServer
 from tests.session.conftest import Open
@@ -71,14 +73,14 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(leases, "datetime", clock)
+    monkeypatch.setattr(held_leases, "datetime", clock)
     return clock
 
 
 @pytest.fixture
 def elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever holds the session is on another machine: nobody can tell whether they live."""
-    monkeypatch.setattr(leases, "_is_dead", lambda owner: False)
+    monkeypatch.setattr(leases, "is_dead", lambda owner: False)
 
 
 def test_a_session_that_a_process_works_on_is_busy_until_it_ends(kept_url: str) -> None:
@@ -116,10 +118,10 @@ def test_of_processes_that_open_a_session_at_once_each_has_it_alone(kept_url: st
 
 _LOOKS = """
 import os, sys
-from holdfast.session import lease as leases
+from holdfast.system import processes
 os.setgroups([]); os.setgid(65534); os.setuid(65534)
 assert not os.path.exists("/proc/" + sys.argv[2]), "it can be seen"
-print(leases._is_dead(sys.argv[1]), leases._is_dead(sys.argv[3]))
+print(processes.is_dead(sys.argv[1]), processes.is_dead(sys.argv[3]))
 """
 
 
@@ -128,7 +130,7 @@ def test_a_process_that_a_mount_hides_is_alive(tmp_path: Path) -> None:
 
     Where the kernel lets us, in a mount of our own.
     """
-    owner = leases._this_process()
+    owner = processes.this_process()
     with subprocess.Popen([sys.executable, "-c", ""]) as ended:
         pass
     gone = owner.rsplit(":", 2)[0] + f":{ended.pid}:1"
@@ -153,14 +155,14 @@ def test_a_process_that_a_mount_hides_is_alive(tmp_path: Path) -> None:
 def test_where_a_process_cannot_be_seen_a_signal_tells_whether_it_lives(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    owner = leases._this_process()
+    owner = processes.this_process()
     with subprocess.Popen([sys.executable, "-c", ""]) as ended:
         pass
     gone = owner.rsplit(":", 2)[0] + f":{ended.pid}:1"
-    monkeypatch.setattr(leases, "_started", lambda pid: None)
+    monkeypatch.setattr(processes, "_started", lambda pid: None)
 
-    assert not leases._is_dead(owner)
-    assert leases._is_dead(gone)
+    assert not processes.is_dead(owner)
+    assert processes.is_dead(gone)
 
 
 def test_two_runs_of_one_process_do_not_share_a_session(session: Open) -> None:

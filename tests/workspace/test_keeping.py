@@ -58,14 +58,14 @@ def test_the_files_of_a_checkpoint_survive_gc_and_go_with_it(
 ) -> None:
     fill(root)
     saved, was = save(client, workspace), picture(root)
-    client.store.delete([workspace._keeper.scope])  # as when the note has expired
+    client.store.delete([workspace._pins.scope])  # as when the note has expired
     client.gc(grace_seconds=0)
     workspace.fork(saved, tmp_path / "fork").close()
     assert picture(tmp_path / "fork") == was
     assert client.gc(grace_seconds=0).chunks == 0
 
     client.expire(saved)
-    client.store.delete([workspace._keeper.scope])
+    client.store.delete([workspace._pins.scope])
 
     assert client.gc(grace_seconds=0).bytes > 1_000_000
     with pytest.raises(CheckpointNotFoundError):
@@ -77,7 +77,7 @@ def test_a_snapshot_after_the_last_one_was_collected_is_whole(
 ) -> None:
     fill(root)
     workspace.snapshot()
-    client.store.delete([workspace._keeper.scope])
+    client.store.delete([workspace._pins.scope])
     client.gc(grace_seconds=0)
 
     snapshot, was = workspace.snapshot(), picture(root)
@@ -98,7 +98,7 @@ def test_a_snapshot_that_builds_on_one_collected_meanwhile_is_made_anew(
 
     def collect(time: int) -> None:
         if time == 1:
-            client.store.delete([workspace._keeper.scope])
+            client.store.delete([workspace._pins.scope])
             client.gc(grace_seconds=0)
 
     with at("workspace:scanned", collect) as passed:
@@ -122,7 +122,7 @@ def test_a_snapshot_that_builds_on_one_collected_by_another_client_is_made_anew(
 
     url = url_of(request.node.callspec.params["client"], tmp_path)
     with nullcontext(client) if url == "memory://" else SyncClient.open(url) as other:
-        other.store.delete([workspace._keeper.scope])
+        other.store.delete([workspace._pins.scope])
         other.gc(grace_seconds=0)
     put(root / "newer", "newer")
     snapshot = workspace.snapshot()
@@ -140,7 +140,7 @@ def test_snapshots_share_what_they_have_in_common(
     second = save(client, workspace)
 
     client.expire(first)
-    client.store.delete([workspace._keeper.scope])
+    client.store.delete([workspace._pins.scope])
     client.gc(grace_seconds=0)
 
     assert workspace.read(second, "d2/f2") == b"one 2\n" * 50
@@ -154,9 +154,9 @@ def test_verify_names_the_checkpoint_whose_files_are_damaged(
     saved = save(client, workspace)
     workspace.close()
     snapshot = Snapshot.from_value(client.restore(saved).workspace)
-    file = workspace._shelf.find(snapshot.root.name, b"d1/f1")
+    file = workspace._reader.find(snapshot.root.name, b"d1/f1")
     assert file is not None
-    leaf = file.place.block
+    leaf = file.location.block
 
     client.store.commit(NotesOnly((), {leaf: b"\x00damaged"}))
 
@@ -192,9 +192,9 @@ def test_a_bundle_that_lacks_files_is_refused(
     fill(root)
     saved = save(client, workspace)
     snapshot = Snapshot.from_value(client.restore(saved).workspace)
-    file = workspace._shelf.find(snapshot.root.name, b"d1/f1")
+    file = workspace._reader.find(snapshot.root.name, b"d1/f1")
     assert file is not None
-    leaf = file.place.block
+    leaf = file.location.block
     client.store.commit(NotesOnly((), {leaf: b"\x00damaged"}))
 
     with pytest.raises(CheckpointIntegrityError):

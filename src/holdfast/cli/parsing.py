@@ -99,8 +99,8 @@ def add_checkpoint(
     """Let a command be told which checkpoint is meant."""
     more.setdefault(
         "help",
-        "a checkpoint: part of its id, its step name, @ (the head), @- or @~2 (before it), "
-        "SESSION@",
+        "a checkpoint: the beginning of its id, its step name, @ (the head), @- or @~2 (before "
+        "it), SESSION@",
     )
     parser.add_argument(name, nargs=nargs, metavar="ID", **more)
 
@@ -154,7 +154,7 @@ def overview() -> str:
     lines += [
         "",
         "holdfast COMMAND --help tells more about one; holdfast --version tells the version.",
-        "A checkpoint is named by part of its id, its step name, @ (the head of the newest",
-        "session), @- or @~2 (its ancestors), or SESSION@. Every command takes --json.",
+        "A checkpoint is named by the beginning of its id, its step name, @ (the head of the",
+        "newest session), @- or @~2 (its ancestors), or SESSION@. Every command takes --json.",
     ]
     return "\n".join(lines)

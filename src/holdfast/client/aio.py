@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from holdfast.session.async_run import AsyncRun
     from holdfast.session.exploration import Exploration, Outcome
     from holdfast.session.replay import ReplayedStep
-    from holdfast.workspace import Workspace
+    from holdfast.workspace import AsyncWorkspace, Workspace
 
 
 class Client(
@@ -88,7 +88,7 @@ class Client(
         *,
         append_only: Collection[str] = (),
         events: bool = False,
-        workspace: Workspace | None = None,
+        workspace: Workspace | AsyncWorkspace | None = None,
         **metadata: Any,
     ) -> str:
         """Keep a state as a new checkpoint and return its id.

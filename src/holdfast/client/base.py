@@ -14,12 +14,13 @@ from holdfast.model import Framework, make_payload
 from holdfast.runtime.engine import Engine
 from holdfast.runtime.steps import Plan, do
 from holdfast.stores.base import Store
-from holdfast.stores.urls import DEFAULT_PATH, open_store, shareable
+from holdfast.stores.discovery import DEFAULT_PATH, warn_of_second
+from holdfast.stores.urls import located, open_store, shareable
 from holdfast.verbs import save
 
 if TYPE_CHECKING:
     from holdfast.stores.sqlite.connection import Durability
-    from holdfast.workspace import Snapshot, Workspace
+    from holdfast.workspace import AsyncWorkspace, Snapshot, Workspace
 
 
 class ClientBase(VerbGroup[R]):
@@ -43,7 +44,12 @@ class ClientBase(VerbGroup[R]):
 
     @classmethod
     def open(cls, url: str | None = None) -> Self:
-        """Open the store of a URL; by default that of HOLDFAST_URL, or the embedded SQLite file."""
+        """Open the store of a URL; by default the one that ``holdfast`` finds in this directory.
+
+        That is the store of HOLDFAST_URL, else the nearest ``.holdfast/`` upwards, else a new one
+        here, which the log of ``holdfast`` tells of.
+        """
+        url = located(url)
         return cls(open_store(url), url=shareable(url))
 
     @classmethod
@@ -73,6 +79,7 @@ class ClientBase(VerbGroup[R]):
         """Open an SQLite file; with ``durability="full"`` a save survives a power loss."""
         from holdfast.stores.sqlite.store import SqliteStore
 
+        warn_of_second(path)
         store = SqliteStore(path, durability)
         return cls(store, url=f"sqlite:///{quote(abspath(path))}?durability={durability}")
 
@@ -145,7 +152,7 @@ class ClientBase(VerbGroup[R]):
         ttl_seconds: float | None,
         append_only: Collection[str],
         events: bool,
-        workspace: Workspace | None,
+        workspace: Workspace | AsyncWorkspace | None,
         metadata: dict[str, Any],
     ) -> Plan[str]:
         if not isinstance(events, bool):
@@ -155,8 +162,8 @@ class ClientBase(VerbGroup[R]):
         paths = (append_only,) if isinstance(append_only, str) else append_only
         if not isinstance(paths, Collection) or not all(isinstance(path, str) for path in paths):
             raise InvalidArgumentError(f"append_only is a list of paths, not {append_only!r}")
-        files = None if workspace is None else (yield from self._captured(workspace))
-        part = None if files is None else files.as_value()
+        captured = None if workspace is None else (yield from self._captured(workspace))
+        part = None if captured is None else captured[1].as_value()
         saved = yield from save.save(
             self._engine,
             agent_id=agent_id,
@@ -171,16 +178,19 @@ class ClientBase(VerbGroup[R]):
             append_only=paths,
             events=events,
         )
-        if workspace is not None and files is not None:
-            snapshot, keeper = files, workspace
-            yield from do(lambda: keeper.saved_with(snapshot, saved))
+        if captured is not None:
+            directory, snapshot = captured
+            yield from do(lambda: directory.saved_with(snapshot, saved))
             if session_id is not None:
                 session = session_id
-                yield from do(lambda: keeper.works_for(agent_id, session))
+                yield from do(lambda: directory.works_for(agent_id, session))
         return saved
 
-    def _captured(self, workspace: Workspace) -> Plan[Snapshot]:
-        from holdfast.workspace.workspace import as_workspace
+    def _captured(self, given: Workspace | AsyncWorkspace) -> Plan[tuple[Workspace, Snapshot]]:
+        from holdfast.workspace.async_workspace import as_workspace
 
-        checked = as_workspace(workspace)
-        return (yield from do(lambda: checked.snapshot_for_checkpoint(store=self.runtime.store)))
+        def capture() -> tuple[Workspace, Snapshot]:
+            workspace = as_workspace(given)
+            return workspace, workspace.snapshot_for_checkpoint(store=self.runtime.store)
+
+        return (yield from do(capture))

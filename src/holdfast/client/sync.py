@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from holdfast.session.exploration import Exploration, Outcome
     from holdfast.session.replay import ReplayedStep
     from holdfast.session.run import Run
-    from holdfast.workspace import Workspace
+    from holdfast.workspace import AsyncWorkspace, Workspace
 
 
 class SyncClient(ClientBase[SyncRuntime], Handoffs, Events, Approvals, Effects, Upkeep):
@@ -84,7 +84,7 @@ class SyncClient(ClientBase[SyncRuntime], Handoffs, Events, Approvals, Effects, 
         *,
         append_only: Collection[str] = (),
         events: bool = False,
-        workspace: Workspace | None = None,
+        workspace: Workspace | AsyncWorkspace | None = None,
         **metadata: Any,
     ) -> str:
         """Keep a state as a new checkpoint and return its id.

@@ -15,8 +15,8 @@ import typing
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from holdfast.core.rewrite import child_path
 from holdfast.core.safe_repr import shown
+from holdfast.core.value_paths import child_path
 from holdfast.errors import ContractError, InvalidArgumentError, MissingPackageError, Problem
 
 Contract = type | Mapping[str, Any] | str

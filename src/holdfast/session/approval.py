@@ -150,7 +150,7 @@ def _wait(
     expires = None
     if approval.expires_seconds is not None:
         expires = datetime.now(UTC) + timedelta(seconds=approval.expires_seconds)
-    written = notes.Written()
+    written = notes.NoteBatch()
     value = {
         "agent_id": session[0],
         "session_id": session[1],
@@ -199,7 +199,7 @@ def _note_decision(
     engine: Engine, effect_id: str, decision: Decision, unless: Fence | None = None
 ) -> Plan[bool]:
     """Keep a decision; False if there was one already, which counts."""
-    written = notes.Written()
+    written = notes.NoteBatch()
     value = {name: getattr(decision, name) for name in decision.__dataclass_fields__}
     written.add(engine, f"/approval/{effect_id}", "decision", value)
     events.note(engine, written, _channel(effect_id), None, {"allowed": decision.allowed}, None)

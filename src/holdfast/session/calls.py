@@ -17,7 +17,6 @@ from holdfast.ids import new_id
 from holdfast.runtime import steps
 from holdfast.runtime.steps import Plan
 from holdfast.session import approval as approvals
-from holdfast.session import lease as leases
 from holdfast.session.core import Core
 from holdfast.session.effects import (
     Effect,
@@ -225,7 +224,7 @@ def _approved(core: Core, effect: Effect) -> Plan[Effect]:
             )
         )
     except FencedError:
-        raise leases.lost(core.held()) from None
+        raise core.held().lost() from None
     except ApprovalDeniedError as denied:
         yield from _note(core, effect.ended(status="denied", reason=denied.reason), STARTED)
         raise
@@ -289,7 +288,7 @@ def _write(core: Core, effect: Effect, mark: str) -> Plan[None]:
     value = effect.end_dict() if only_end else effect.as_dict()
     if effect.id in core.under_way and mark.startswith(STARTED):
         core.under_way[effect.id] = head
-    written = notes.Written()
+    written = notes.NoteBatch()
     written.add(core.engine, head, key_of(effect.index, mark), value)
     yield from core.note(written)
 

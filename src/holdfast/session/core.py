@@ -37,7 +37,7 @@ from holdfast.session.effects import LASTING, Block, Effect
 from holdfast.session.files import Files
 from holdfast.session.functions import Functions
 from holdfast.session.journal import RETRY, STARTED, Journal, divergence, key_of
-from holdfast.session.lease import Lease
+from holdfast.session.lease import SessionLease
 from holdfast.session.log import Entry, Log, passed, turned
 from holdfast.session.shared_lock import Gate
 from holdfast.session.tasks import Plan as TaskPlan
@@ -46,6 +46,7 @@ from holdfast.state.migrations import advanced
 from holdfast.stores.base import Query
 from holdfast.system.crash_points import reach
 from holdfast.verbs import notes
+from holdfast.verbs.leases import renew
 from holdfast.verbs.read import restore
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ class Core:
         self.log = Log()
         self.journal = Journal()
         self.head: CheckpointInfo | None = None
-        self.lease: Lease | None = None
+        self.lease: SessionLease | None = None
         self.resumed = False
         self.inherited = 0
         """How many calls were made on this way before the run was opened."""
@@ -156,7 +157,7 @@ class Core:
         """An error if the run was never opened: it has no state, no tasks and no calls yet."""
         _ = self.at
 
-    def held(self) -> Lease:
+    def held(self) -> SessionLease:
         """The lease of an open run."""
         if self.lease is None:
             self.check_opened()
@@ -183,13 +184,13 @@ class Core:
             self.context = dict(options.context)
             yield from self.checkpoint("start")
 
-    def note(self, written: notes.Written) -> Plan[None]:
+    def note(self, written: notes.NoteBatch) -> Plan[None]:
         """Write notes of this run; SessionLostError if another process took the session over."""
         lease = self.held()
         try:
             yield from written.write(lease.fence)
         except FencedError:
-            raise leases.lost(lease) from None
+            raise lease.lost() from None
 
     def _resume(self, head: CheckpointInfo, noted: list[tuple[str, Any]]) -> Plan[None]:
         kept = yield from restore(self.engine, head.checkpoint_id, True, self.options.on_unknown)
@@ -318,11 +319,11 @@ class Core:
         """How many calls wait for somebody to say how they ended."""
         return sum(call.is_unknown for call in self.journal.unknown())
 
-    def _left(self, lease: Lease) -> str:
+    def _left(self, lease: SessionLease) -> str:
         """How the files are left: as they were found, where this run did nothing to them."""
         if self.files is not None and self.files.agree is not None:
             return leases.CLEAN if self.files.agree else leases.BEHIND
-        was_clean = leases.was_clean(lease, self.journal.unknown())
+        was_clean = lease.was_clean(bool(self.journal.unknown()))
         return leases.CLEAN if was_clean else leases.BEHIND
 
     def _only_looked(self) -> Plan[bool]:
@@ -360,7 +361,7 @@ class Core:
     def keep_lease(self) -> Plan[None]:
         """Renew the lease if it is time."""
         if self.lease is not None and self.lease.is_half_over:
-            renewed = yield from leases.renew(self.engine, self.lease)
+            renewed = yield from renew(self.engine, self.lease)
             self.lease = renewed if self.lease is not None else None
 
     # Checkpoints
@@ -446,7 +447,7 @@ class Core:
     ) -> Plan[CheckpointInfo]:
         entries = [*self.log.entries, *log]
         payload = make_payload(self.state, self.context, self.tasks.as_list(), entries, workspace)
-        written, lease = notes.Written(), self.held()
+        written, lease = notes.NoteBatch(), self.held()
         written.add(self.engine, info.checkpoint_id, heads.RUN, lease.number)
         for key, value in beside.items():
             written.add(self.engine, info.checkpoint_id, key, value)
@@ -455,11 +456,11 @@ class Core:
         try:
             yield from heads.write(self.engine, self.head, info, payload, written, lease.fence)
         except FencedError:
-            raise leases.lost(lease) from None
+            raise lease.lost() from None
         except NotTheHeadError:
             if unsure is None or not (yield from self._is_there(unsure[0])):
                 last = yield from heads.last(self.session)
-                raise leases.overtaken(lease, last.checkpoint_id if last else "?") from None
+                raise lease.overtaken(last.checkpoint_id if last else "?") from None
             return (yield from self._write_past(unsure, info, log, workspace, beside))
         reach("run:after_checkpoint")
         return info

@@ -128,7 +128,7 @@ def write(
     head: CheckpointInfo | None,
     info: CheckpointInfo,
     payload: dict[str, Any],
-    written: notes.Written,
+    written: notes.NoteBatch,
     unless: Fence,
 ) -> Plan[None]:
     """Write what a run did behind its head, or as the first of its session.

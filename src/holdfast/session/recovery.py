@@ -19,7 +19,6 @@ from holdfast.errors import CheckpointIntegrityError
 from holdfast.ids import new_id
 from holdfast.runtime.engine import Engine
 from holdfast.runtime.steps import Plan
-from holdfast.session import lease as leases
 from holdfast.session.core import Core
 from holdfast.session.effects import Effect
 from holdfast.verbs import notes
@@ -84,7 +83,7 @@ def settle(core: Core) -> Plan[None]:
     is_home = files.is_home_of(core.files_at, is_noted, was_run)
     if not is_home or (core.is_fork_root and not was_run):
         yield from _put_back(core, "elsewhere", None)
-    elif not leases.was_clean(lease, unknown):
+    elif not lease.was_clean(bool(unknown)):
         yield from _put_back(core, "crash", unknown[-1] if unknown else None)
     elif core.pending_rollback is None:
         yield from _keep(core, core.files_at)
@@ -129,7 +128,7 @@ def _note(core: Core, found: Recovered) -> Plan[None]:
         "call": None if found.call is None else found.call.id,
         "at": datetime.now(UTC),
     }
-    written = notes.Written()
+    written = notes.NoteBatch()
     written.add(core.engine, core.at.checkpoint_id, f"{RECOVERED}/{new_id()}", value)
     yield from core.note(written)
 

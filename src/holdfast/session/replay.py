@@ -96,12 +96,9 @@ def _files_between(store: Store, before: Any, after: Any) -> Plan[TreeDiff | Non
     """What changed from one captured workspace to another."""
     if before is None or after is None:
         return None
-    from holdfast.workspace import Snapshot
-    from holdfast.workspace.diff import compare
-    from holdfast.workspace.tree_reader import Shelf
+    from holdfast.workspace.diff import compare_captured
 
-    a, b = (Snapshot.from_value(each).root.name for each in (before, after))
-    return (yield from steps.do(lambda: compare(Shelf(store), a, b)))
+    return (yield from steps.do(lambda: compare_captured(store, before, after)))
 
 
 def unfinished(engine: Engine, head: CheckpointInfo) -> Plan[list[Effect]]:

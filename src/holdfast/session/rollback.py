@@ -319,7 +319,7 @@ def _compensate(
 
 
 def _note_undone(core: Core, before: str, effect_id: str) -> Plan[None]:
-    written = notes.Written()
+    written = notes.NoteBatch()
     written.add(core.engine, before, f"undone/{effect_id}", {"effect": effect_id})
     try:
         yield from core.note(written)

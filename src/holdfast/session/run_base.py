@@ -70,13 +70,15 @@ def files_of(runtime: Runtime, workspace: Any) -> Files | None:
     """The files of a run, from a workspace or the path of a directory."""
     if workspace is None:
         return None
-    from holdfast.workspace import Workspace
+    from holdfast.workspace import AsyncWorkspace, Workspace
 
     def opening() -> Any:
         found = workspace
         if isinstance(found, (str, Path)):
             found = Workspace(Path(found), store=runtime)
-        return Directory(found, runtime.store) if isinstance(found, Workspace) else found
+        if isinstance(found, (Workspace, AsyncWorkspace)):
+            return Directory(found, runtime.store)
+        return found
 
     return Files(opening)
 

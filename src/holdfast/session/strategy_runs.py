@@ -19,8 +19,8 @@ from holdfast.session.core import Options
 from holdfast.session.exploration import Outcome
 from holdfast.session.run import Run
 from holdfast.session.run_base import files_of, options_of
-from holdfast.stores.shared.unfinished import Unfinished
 from holdfast.system.private_files import make_directory
+from holdfast.system.unfinished import Unfinished
 
 if TYPE_CHECKING:
     from holdfast.workspace import Workspace

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple, Self
 
 from holdfast.errors import InvalidArgumentError
-from holdfast.state import classes
-from holdfast.state.compare import StateDiff, diff_states
+from holdfast.state import known_classes
+from holdfast.state.state_diff import StateDiff, diff_states
 from holdfast.state.tags import DEFAULT_VERSION, State, Version
 
 
@@ -46,7 +46,7 @@ class Checkpointable:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        classes.add(cls)
+        known_classes.add(cls)
 
     @classmethod
     def _checkpoint_version(cls) -> Version:
@@ -55,7 +55,7 @@ class Checkpointable:
 
     def _checkpoint_fields(self) -> Iterable[str]:
         """The names of the attributes that are state."""
-        from holdfast.state.fields import public_names
+        from holdfast.state.attributes import public_names
 
         return public_names(self)
 
@@ -72,9 +72,9 @@ class Checkpointable:
         >>> Planner("read", "write").state_dict()["steps"]
         ('read', 'write')
         """
-        from holdfast.state.snapshot import snapshot
+        from holdfast.state.state_dicts import state_dict_of
 
-        return snapshot(self)
+        return state_dict_of(self)
 
     def load_state_dict(self, state: State, strict: bool = True) -> LoadedKeys:
         """Take over a state, migrated to this version; on any error nothing has changed.

@@ -13,7 +13,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 from holdfast.errors import InvalidArgumentError
 from holdfast.state.checkpointable import Checkpointable, as_checkpointable
 from holdfast.state.manager import CheckpointManager
-from holdfast.state.pending import PendingSave
+from holdfast.state.save_queue import PendingSave
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -7,13 +7,11 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from holdfast.core.objects import set_attributes
-from holdfast.core.rewrite import child_path
+from holdfast.core.kinds.objects import set_attributes
+from holdfast.core.value_paths import child_path
 from holdfast.errors import InvalidArgumentError, SchemaMigrationError, SerializationError
-from holdfast.state import classes
-from holdfast.state.checkpointable import Checkpointable, LoadedKeys
-from holdfast.state.compare import same
-from holdfast.state.fields import (
+from holdfast.state import known_classes
+from holdfast.state.attributes import (
     checked_names,
     declared_names,
     is_cache,
@@ -22,10 +20,11 @@ from holdfast.state.fields import (
     why_not_set,
     write,
 )
-from holdfast.state.live import check_place, is_live_state, keep_live, live_class, load_live
+from holdfast.state.checkpointable import Checkpointable, LoadedKeys
 from holdfast.state.migrations import brought_up
-from holdfast.state.mode import mode, packed, unpacked
-from holdfast.state.snapshot import map_parts
+from holdfast.state.options import options, packed, unpacked
+from holdfast.state.state_dicts import map_parts
+from holdfast.state.state_diff import same
 from holdfast.state.tags import (
     CLASS,
     MARK,
@@ -35,6 +34,13 @@ from holdfast.state.tags import (
     is_escaped,
     is_tagged,
     ordered,
+)
+from holdfast.state.torch_objects import (
+    check_place,
+    is_live_state,
+    keep_live,
+    live_class,
+    load_live,
 )
 
 A = TypeVar("A", bound=Checkpointable)
@@ -161,7 +167,7 @@ class _Loading:
             declared = declared_names(type(obj))
             unexpected = [name for name in unexpected if name not in declared]
         drop: list[str] = []
-        if mode().exact:
+        if options().exact:
             drop = [name for name in missing if name in stored(obj)]
         else:
             self.missing += [dotted + name for name in missing]
@@ -209,7 +215,7 @@ class _Loading:
         def target_of(name: str) -> Checkpointable | None:
             if isinstance(held, Checkpointable) and type(held).__name__ == name:
                 return held
-            cls = classes.find(name, owner, path)
+            cls = known_classes.find(name, owner, path)
             return None if cls is None else _made(cls, path)
 
         obj, state = brought_up(

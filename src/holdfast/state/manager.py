@@ -10,11 +10,11 @@ from holdfast.client import SyncClient
 from holdfast.errors import CheckpointIntegrityError, CheckpointNotFoundError, InvalidArgumentError
 from holdfast.model import Checkpoint, CheckpointInfo, checked_name
 from holdfast.state.checkpointable import Checkpointable, as_checkpointable
-from holdfast.state.compare import StateDiff, diff_states
 from holdfast.state.loading import current
-from holdfast.state.mode import using
-from holdfast.state.pending import Line, PendingSave
+from holdfast.state.options import using
 from holdfast.state.rollback import Rollback
+from holdfast.state.save_queue import PendingSave, SaveQueue
+from holdfast.state.state_diff import StateDiff, diff_states
 from holdfast.state.tags import AGENT_ID, State
 
 A = TypeVar("A", bound=Checkpointable)
@@ -62,7 +62,7 @@ class CheckpointManager:
     ) -> None:
         self._client = _opened(backend, path, fmt)
         self._owned = self._client is not backend
-        self._lines: dict[str, Line] = {}
+        self._lines: dict[str, SaveQueue] = {}
 
     @property
     def client(self) -> SyncClient:
@@ -112,7 +112,7 @@ class CheckpointManager:
         def save(state: State) -> str:
             return self.write(key, state, **metadata)
 
-        return self._lines.setdefault(key, Line()).take(snapshot, save)
+        return self._lines.setdefault(key, SaveQueue()).take(snapshot, save)
 
     def write(self, key: str, state: State, **options: Any) -> str:
         """Write a state that was taken as the next save of its key."""

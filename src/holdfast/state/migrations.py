@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, overload
 
 from holdfast.core.safe_repr import briefly
 from holdfast.errors import InvalidArgumentError, SchemaMigrationError
-from holdfast.state.fields import is_name
-from holdfast.state.mode import isolated
+from holdfast.state.attributes import is_name
+from holdfast.state.options import isolated
 from holdfast.state.tags import CLASS, VERSION, State, Version, ordered
 
 if TYPE_CHECKING:

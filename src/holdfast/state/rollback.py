@@ -6,8 +6,8 @@ import asyncio
 from typing import TYPE_CHECKING, Self
 
 from holdfast.state.checkpointable import Checkpointable
-from holdfast.state.mode import using
-from holdfast.state.pending import PendingSave
+from holdfast.state.options import using
+from holdfast.state.save_queue import PendingSave
 from holdfast.state.tags import State
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from holdfast._lazy import renamed
+from holdfast.core.chunk_decoder import DEFAULT_LIMITS, check_unfolded, references
+from holdfast.core.chunk_format import chunk_id
 from holdfast.core.codec import pack
-from holdfast.core.format import chunk_id
-from holdfast.core.tree import DEFAULT_LIMITS, check_unfolded, references
 from holdfast.errors import CheckpointIntegrityError, InvalidArgumentError
 from holdfast.model import CheckpointInfo, microseconds
 from holdfast.stores.async_base import AsyncStore, in_threads

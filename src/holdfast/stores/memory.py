@@ -20,6 +20,7 @@ from holdfast.errors import (
     StoreClosedError,
 )
 from holdfast.model import CheckpointInfo, microseconds
+from holdfast.model.fields import RICH
 from holdfast.stores.async_base import AsyncStore, at_once
 from holdfast.stores.base import (
     NOTE_TIES,
@@ -239,5 +240,6 @@ class MemoryStore(Locked, Store):
 
 
 def _copy(info: CheckpointInfo) -> CheckpointInfo:
-    """The same record with metadata of its own, so that no caller can reach into the store."""
-    return replace(info, metadata=unpack(pack(info.metadata), "raw") if info.metadata else {})
+    """Return the same record with values of its own, so that no caller can reach into the store."""
+    own = unpack(pack({name: info.__dict__[name] for name in RICH}), "raw")
+    return CheckpointInfo.of({**info.__dict__, **own})

@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from holdfast.core.chunks import encode
-from holdfast.core.format import compress, decompress
-from holdfast.core.tree import references
+from holdfast.core.chunk_decoder import references
+from holdfast.core.chunk_encoder import encode
+from holdfast.core.chunk_format import compress, decompress
 from holdfast.errors import (
     CheckpointConflictError,
     MissingBaseError,

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from holdfast.core.format import chunk_id, decompress
+from holdfast.core.chunk_format import chunk_id, decompress
 from holdfast.errors import (
     CheckpointConflictError,
     CheckpointIntegrityError,
@@ -23,9 +23,10 @@ from holdfast.runtime.engine import Engine
 from holdfast.runtime.steps import Plan
 from holdfast.stores.base import Commit, NotesOnly, Query
 from holdfast.verbs.bundle_file import WITH_NOTES, WITHOUT_NOTES, Reader, Writer
+from holdfast.verbs.ids import resolve
 from holdfast.verbs.links import copy_linked, links_of
 from holdfast.verbs.notes import beneath, check
-from holdfast.verbs.read import find, resolve, verify_record
+from holdfast.verbs.read import find, verify_record
 from holdfast.verbs.verify import Progress
 
 logger = logging.getLogger("holdfast")
@@ -86,7 +87,7 @@ def export(
         size = yield from steps.do(writer.finish)
         return Exported(path, writer.records, writer.chunks, size, writer.notes)
     finally:
-        writer.abandon()
+        writer.close()
 
 
 def _any_notes(infos: list[CheckpointInfo]) -> Plan[bool]:

@@ -16,7 +16,7 @@ from holdfast.runtime.steps import Plan
 from holdfast.stores.base import NOTE_TIES, Note
 from holdfast.stores.capabilities import Waits
 from holdfast.verbs import notes, stored_values
-from holdfast.verbs.read import resolve
+from holdfast.verbs.ids import resolve
 
 PAGE = 500
 _POLL = 0.02
@@ -42,7 +42,7 @@ def scope(channel: str) -> str:
 
 def note(
     engine: Engine,
-    written: notes.Written,
+    written: notes.NoteBatch,
     channel: str,
     checkpoint_id: str | None,
     data: dict[str, Any],
@@ -63,7 +63,7 @@ def publish(
 ) -> Plan[None]:
     """Announce something on a channel; it is durable when this returns."""
     whole_id = None if checkpoint_id is None else (yield from resolve(checkpoint_id))
-    written = notes.Written()
+    written = notes.NoteBatch()
     note(engine, written, channel, whole_id, data, ttl_seconds)
     yield from written.write()
 

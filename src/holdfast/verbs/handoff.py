@@ -13,12 +13,11 @@ import os
 import socket
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from time import monotonic, time
 from typing import Any, Literal, get_args
 
 from holdfast.core.contracts import Contract, check_contract, contract_name, contract_schema
-from holdfast.core.migrations import CURRENT_SCHEMA_VERSION
 from holdfast.errors import (
     CheckpointNotFoundError,
     FencedError,
@@ -31,8 +30,8 @@ from holdfast.runtime import steps
 from holdfast.runtime.engine import Engine
 from holdfast.runtime.steps import Plan
 from holdfast.stores.base import NOTE_TIES, Note, Query
-from holdfast.verbs import events, notes, save, stored_values
-from holdfast.verbs.claims import Claim
+from holdfast.verbs import events, leases, notes, save, stored_values
+from holdfast.verbs.claims import Claim, last_claim
 from holdfast.verbs.read import ancestors, get_info, restore
 
 DEFAULT_LEASE = 300.0
@@ -41,6 +40,9 @@ DEFAULT_LEASE = 300.0
 _LONGEST_REST = 30.0
 _BEHIND = 60.0
 """Seconds by which the clocks of two machines may differ before an announcement is missed."""
+
+_NO_CONTRACT = "1.0"
+"""What releases up to 0.3 wrote into an offer that has no contract."""
 
 SETTLED = "settled"
 """The note on an offer that says what became of it."""
@@ -103,15 +105,15 @@ def handoff(
         metadata=source.metadata,
         ttl_seconds=ttl_seconds,
         handoff_target=target,
-        handoff_schema=name or CURRENT_SCHEMA_VERSION,
+        handoff_schema=name,
     )
-    written = notes.Written()
+    batch = notes.NoteBatch()
     if contract is not None and (schema := contract_schema(contract)) is not None:
-        written.add(engine, info.checkpoint_id, "contract", schema, info.expires_at)
+        batch.add(engine, info.checkpoint_id, "contract", schema, info.expires_at)
     if publish:
         event = {"kind": "handoff", "from": source.agent_id, "session_id": source.session_id}
-        events.note(engine, written, f"handoffs:{target}", info.checkpoint_id, event, ttl_seconds)
-    return (yield from save.derive(engine, source, info, written=written))
+        events.note(engine, batch, f"handoffs:{target}", info.checkpoint_id, event, ttl_seconds)
+    return (yield from save.derive(engine, source, info, written=batch))
 
 
 def inbox(engine: Engine, agent_id: str, every: bool = False) -> Plan[list[Offer]]:
@@ -146,11 +148,6 @@ _SETTLED: dict[str, stored_values.Kind] = {
     "outcome": get_args(Outcome),
     "reason": stored_values.MAYBE_TEXT,
 }
-_CLAIMED: dict[str, stored_values.Kind] = {
-    "worker": stored_values.TEXT,
-    "until": stored_values.MOMENT,
-    "session_id": stored_values.TEXT,
-}
 
 
 def _offer(info: CheckpointInfo, noted: Iterable[tuple[Note, Any]]) -> Offer:
@@ -159,14 +156,15 @@ def _offer(info: CheckpointInfo, noted: Iterable[tuple[Note, Any]]) -> Offer:
         from_agent=info.agent_id,
         from_session=info.session_id,
         to_agent=str(info.handoff_target),
-        contract=None if info.handoff_schema == CURRENT_SCHEMA_VERSION else info.handoff_schema,
+        contract=None if info.handoff_schema == _NO_CONTRACT else info.handoff_schema,
         schema=None,
         offered_at=info.created_at,
         expires_at=info.expires_at,
     )
     what = f"what is noted of the offer {info.checkpoint_id!r}"
+    claims: list[tuple[str, Any]] = []
     for note, value in noted:
-        kind, _, rest = note.key.partition("/")
+        kind = note.key.partition("/")[0]
         if kind == "contract":
             if not isinstance(value, dict):
                 raise stored_values.damaged(what, "has something else as its contract")
@@ -174,20 +172,18 @@ def _offer(info: CheckpointInfo, noted: Iterable[tuple[Note, Any]]) -> Offer:
         elif kind == SETTLED:
             said = stored_values.fields_of(what, value, _SETTLED, tuple(_SETTLED))
             found = replace(found, outcome=said["outcome"], reason=said["reason"])
-        elif kind == "claim":
-            text, _, renewed = rest.partition("/")
-            number = stored_values.number_in(what, text)
-            if renewed and number != found.attempts:
-                continue  # too late: another has claimed it since
-            said = stored_values.fields_of(what, value, _CLAIMED, tuple(_CLAIMED))
-            found = replace(
-                found,
-                attempts=number,
-                worker=said["worker"],
-                claimed_until=said["until"],
-                session_id=said["session_id"],
-            )
-    return found
+        elif kind == Claim.KIND:
+            claims.append((note.key, value))
+    last = last_claim(what, claims)
+    if last is None:
+        return found
+    return replace(
+        found,
+        attempts=last.number,
+        worker=last.told["worker"],
+        claimed_until=last.told["until"],
+        session_id=last.told["session_id"],
+    )
 
 
 def accept(
@@ -202,7 +198,7 @@ def accept(
 
     Where a worker before left off, its last checkpoint is where this one goes on.
     """
-    lease = _checked_lease(lease_seconds)
+    seconds = _checked_seconds(lease_seconds)
     found = yield from offer(engine, checkpoint_id)
     _check_open(found)
     source = yield from _where_to_go_on(found)
@@ -213,9 +209,10 @@ def accept(
     claim = Claim(
         found.checkpoint_id,
         found.attempts + 1,
+        seconds,
+        leases.end_of(seconds),
         worker or _this_worker(),
         session_id or found.session_id or f"{found.from_session}-{short}",
-        lease,
     )
     info = new_info(
         agent_id=found.to_agent,
@@ -226,11 +223,11 @@ def accept(
         step_name=f"accepted_from_{found.from_agent}",
         metadata=source.metadata,
     )
-    written = notes.Written()
-    claim.note(engine, written)
+    batch = notes.NoteBatch()
+    claim.note(engine, batch)
     try:
         unless = (found.checkpoint_id, SETTLED)
-        accepted = yield from save.derive(engine, source, info, written=written, unless=unless)
+        accepted = yield from save.derive(engine, source, info, written=batch, unless=unless)
     except (NoteExistsError, FencedError):
         _check_open((yield from offer(engine, found.checkpoint_id)))
         raise HandoffError(found.checkpoint_id, "was taken by another just now") from None
@@ -308,16 +305,11 @@ def renew(engine: Engine, checkpoint_id: str, lease_seconds: float | None) -> Pl
     """Hold on to a claim for another lease; an error if it was lost."""
     found = yield from offer(engine, checkpoint_id)
     claim = engine.claim_of(found.checkpoint_id)
-    if claim is None or claim.attempt != found.attempts or found.outcome is not None:
+    if claim is None or claim.number != found.attempts or found.outcome is not None:
         raise HandoffError(found.checkpoint_id, "is not yours to renew: accept it first")
     if lease_seconds is not None:
-        claim = replace(claim, lease=_checked_lease(lease_seconds))
-    written = notes.Written()
-    claim = claim.renewed(engine, written)
-    try:
-        yield from written.write(claim.fence)
-    except FencedError:
-        raise claim.lost() from None
+        claim = replace(claim, seconds=_checked_seconds(lease_seconds))
+    claim = yield from leases.renew(engine, claim)
     engine.claimed((found.to_agent, claim.session_id), claim)
     return (yield from offer(engine, found.checkpoint_id))
 
@@ -330,18 +322,18 @@ def settle(
         raise InvalidArgumentError(f"reason is a string, not {type(reason).__name__}")
     found = yield from offer(engine, checkpoint_id)
     claim = engine.claim_of(found.checkpoint_id)
-    if outcome == "completed" and (claim is None or claim.attempt != found.attempts):
+    if outcome == "completed" and (claim is None or claim.number != found.attempts):
         raise HandoffError(
             found.checkpoint_id, f"is not yours to complete: {found.worker or 'nobody'} holds it"
         )
-    written = notes.Written()
+    batch = notes.NoteBatch()
     value = {"outcome": outcome, "reason": reason, "worker": claim.worker if claim else None}
-    written.add(engine, found.checkpoint_id, SETTLED, value, found.expires_at)
+    batch.add(engine, found.checkpoint_id, SETTLED, value, found.expires_at)
     if publish:
         channel = f"settled:{found.from_agent}"
-        events.note(engine, written, channel, found.checkpoint_id, {"kind": outcome}, None)
+        events.note(engine, batch, channel, found.checkpoint_id, {"kind": outcome}, None)
     try:
-        yield from written.write(claim.fence if claim is not None else None)
+        yield from batch.write(claim.fence if claim is not None else None)
     except FencedError:
         raise HandoffError(found.checkpoint_id, "is not yours any more: another took it") from None
     except NoteExistsError:
@@ -353,9 +345,9 @@ def settle(
     return (yield from offer(engine, found.checkpoint_id))
 
 
-def _checked_lease(seconds: object) -> timedelta:
+def _checked_seconds(seconds: object) -> float:
     if isinstance(seconds, (int, float)) and not isinstance(seconds, bool) and 0 < seconds < 10**9:
-        return timedelta(seconds=seconds)
+        return seconds
     raise InvalidArgumentError(f"lease_seconds is a number of seconds above 0, not {seconds!r}")
 
 

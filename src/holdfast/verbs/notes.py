@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterable
 from datetime import datetime
 from typing import Any
 
-from holdfast.core.chunks import encode
+from holdfast.core.chunk_decoder import decode, references
+from holdfast.core.chunk_encoder import encode
+from holdfast.core.chunk_format import chunk_id, compress, decompress, uncompressed
 from holdfast.core.codec import OnUnknown, Trusts, pack
-from holdfast.core.format import chunk_id, compress, decompress, uncompressed
-from holdfast.core.tree import decode, references
 from holdfast.errors import CheckpointIntegrityError
 from holdfast.model import checked_name
 from holdfast.runtime import steps
@@ -18,7 +18,7 @@ from holdfast.runtime.steps import Plan
 from holdfast.stores.base import Fence, Note, NotesOnly, unfold
 
 
-class Written:
+class NoteBatch:
     """Notes to be written, alone or with a checkpoint, and the chunks they need."""
 
     def __init__(self) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from holdfast.core.chunks import Base, Encoded
-from holdfast.core.format import compress
+from holdfast.core.chunk_encoder import Base, Encoded
+from holdfast.core.chunk_format import compress
 from holdfast.errors import (
     CheckpointConflictError,
     CheckpointIntegrityError,
@@ -22,6 +22,8 @@ from holdfast.model import (
     Checkpoint,
     CheckpointInfo,
     Framework,
+    check_known,
+    check_record,
     checked_name,
     checksum_fits,
     encode_payload,
@@ -32,11 +34,11 @@ from holdfast.runtime import steps
 from holdfast.runtime.engine import Engine
 from holdfast.runtime.steps import Plan
 from holdfast.stores.base import Commit, Fence, Query
-from holdfast.verbs.checks import check_record
 from holdfast.verbs.claims import Claim
 from holdfast.verbs.events import note as announce
-from holdfast.verbs.notes import Written
-from holdfast.verbs.read import get_info, resolve, restore
+from holdfast.verbs.ids import resolve
+from holdfast.verbs.notes import NoteBatch
+from holdfast.verbs.read import get_info, restore
 
 
 def save(
@@ -71,9 +73,9 @@ def save(
     session = (info.agent_id, info.session_id)
     known_parent = parent_id or (engine.head(session) if session_id is not None else None)
     # Encoded before anything is asked for: what is saved is the state as it is at the call.
-    written = Written()
+    written = NoteBatch()
     claim = engine.claim(session)
-    if claim is not None and claim.is_half_over():
+    if claim is not None and claim.is_half_over:
         claim = claim.renewed(engine, written)
     if events:
         data = {"kind": "save", "session_id": info.session_id, "step_name": info.step_name}
@@ -106,7 +108,7 @@ class _Writer:
         payload: dict[str, Any],
         append_only: Iterable[tuple[str, ...]] = (),
         needs_parent: bool = True,
-        written: Written | None = None,
+        written: NoteBatch | None = None,
         claim: Claim | None = None,
         unless: Fence | None = None,
     ) -> None:
@@ -116,7 +118,7 @@ class _Writer:
         self.engine = engine
         self.payload = payload
         self.needs_parent = needs_parent
-        self.written = written or Written()
+        self.written = written or NoteBatch()
         self.append_only = append_only
         self.encoded: Encoded
         self.base_id: str | None = None
@@ -180,7 +182,7 @@ def write(
     info: CheckpointInfo,
     payload: dict[str, Any],
     append_only: Iterable[tuple[str, ...]] = (),
-    written: Written | None = None,
+    written: NoteBatch | None = None,
     unless: Fence | None = None,
     follows: str | None = None,
 ) -> Plan[None]:
@@ -252,6 +254,7 @@ def put(engine: Engine, checkpoint: Checkpoint) -> Plan[str]:
     writer = _Writer(engine, checkpoint.payload(), claim=engine.claim(session))
     writer.encode(checkpoint.parent_id)
     info = checkpoint.info(writer.encoded.root.hex(), writer.encoded.size)
+    check_known(info)
     if not checksum_fits(info):
         raise CheckpointIntegrityError(
             checkpoint.checkpoint_id, "it was altered after it was built; build it again"
@@ -302,7 +305,7 @@ def derive(
     info: CheckpointInfo,
     execution_state: Any = None,
     context: dict[str, Any] | None = None,
-    written: Written | None = None,
+    written: NoteBatch | None = None,
     unless: Fence | None = None,
     follows: str | None = None,
 ) -> Plan[str]:
@@ -310,7 +313,8 @@ def derive(
 
     ``unless`` and ``follows`` are those of a commit.
     """
-    written = written or Written()
+    check_known(source)
+    written = written or NoteBatch()
     session = (info.agent_id, info.session_id)
     if engine.shares_chunks and execution_state is None and context is None:
         info = info.with_(content_id=source.content_id, size=source.size)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from holdfast.errors import WorkspaceError
+from holdfast.workspace.async_workspace import AsyncWorkspace
 from holdfast.workspace.diff import TreeDiff
-from holdfast.workspace.results import Restored, Snapshot
-from holdfast.workspace.scan import Skipped
-from holdfast.workspace.workspace import TreeEntry, Workspace, checkout
+from holdfast.workspace.results import Restored, Skipped, Snapshot, TreeEntry
+from holdfast.workspace.workspace import Workspace, checkout
 
 __all__ = [
+    "AsyncWorkspace",
     "Restored",
     "Skipped",
     "Snapshot",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast.cli.output.terminal import Terminal
 from holdfast.cli.output.values import short
 from holdfast.core.diff import Diff
-from holdfast.core.text import to_json
+from holdfast.core.json_form import to_json
 from holdfast.model import Framework
 from holdfast.system.terminal_text import clean
 

@@ -58,10 +58,10 @@ def last_recovery(
 def _is_kept(client: SyncClient, tree: str) -> bool:
     """Whether a tree is still there: what leads back is kept for a month."""
     from holdfast.errors import CheckpointNotFoundError
-    from holdfast.workspace.pins import Keeper
+    from holdfast.workspace.pins import Pins
 
     try:
-        Keeper(client.store, "any").resolve(tree)
+        Pins(client.store, "any").resolve(tree)
     except CheckpointNotFoundError:
         return False
     return True

@@ -10,7 +10,7 @@ from holdfast.cli.commands.approvals import question_json
 from holdfast.cli.output.terminal import Terminal
 from holdfast.cli.output.units import age
 from holdfast.cli.output.values import short
-from holdfast.core.text import to_json
+from holdfast.core.json_form import to_json
 from holdfast.stores.base import Query
 from holdfast.system.terminal_text import clean, cut
 

@@ -12,7 +12,7 @@ from holdfast.cli.exits import OK, Ambiguous, NotFound, Refused, UsageError
 from holdfast.cli.output.terminal import Terminal
 from holdfast.cli.output.units import age
 from holdfast.cli.parsing import Parser, close_to
-from holdfast.core.text import from_json, to_json
+from holdfast.core.json_form import from_json, to_json
 from holdfast.errors import HoldfastError
 from holdfast.system.terminal_text import clean
 

@@ -14,7 +14,7 @@ from holdfast.cli.output.units import many
 from holdfast.cli.output.values import short
 from holdfast.cli.parsing import Parser, add_checkpoint, add_session
 from holdfast.core.diff import Diff, is_below
-from holdfast.core.text import to_json
+from holdfast.core.json_form import to_json
 from holdfast.system.terminal_text import clean, clean_lines
 
 if TYPE_CHECKING:

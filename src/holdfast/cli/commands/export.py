@@ -28,7 +28,7 @@ def export(parser: Parser) -> None:
         "whole, and\nonly if that is confirmed.",
         "holdfast export backup.holdfast",
         "holdfast export fix.holdfast --session fix-42",
-        "holdfast export two.holdfast --id 3f9a --id @~2",
+        "holdfast export two.holdfast --id 019a9563e5d2 --id @~2",
         "holdfast export - | ssh elsewhere holdfast import -",
     )
     parser.add_argument(

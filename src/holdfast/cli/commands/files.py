@@ -94,7 +94,7 @@ def restore(parser: Parser) -> None:
         "made as it is.",
         "holdfast restore @~2 --dry-run",
         "holdfast restore before-the-refactoring src/main.py --yes",
-        "holdfast restore 3f9a --to ../copy",
+        "holdfast restore 019a9563e5d2 --to ../copy",
     )
     add_checkpoint(parser, nargs=None, help="a checkpoint that has files, or the id of a tree")
     parser.add_argument("paths", nargs="*", metavar="PATH", help="only these files or directories")

@@ -12,7 +12,7 @@ from holdfast.cli.output.checkpoints import step_of
 from holdfast.cli.output.terminal import Terminal
 from holdfast.cli.output.units import age, span
 from holdfast.cli.parsing import Parser, add_checkpoint, add_session
-from holdfast.core.text import to_json
+from holdfast.core.json_form import to_json
 from holdfast.system.terminal_text import clean
 
 if TYPE_CHECKING:

@@ -7,10 +7,11 @@ from argparse import Namespace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from holdfast.cli.access.naming import Names, Short
-from holdfast.cli.access.opening import Looking, look_at
+from holdfast.cli.access.naming import Names
+from holdfast.cli.access.opening import LazyClient, open_lazily
 from holdfast.cli.access.recoveries import recoveries_of
 from holdfast.cli.access.session_status import Standing, standing_of
+from holdfast.cli.access.short_ids import ShortIds
 from holdfast.cli.exits import OK
 from holdfast.cli.output.checkpoints import (
     Progress,
@@ -35,7 +36,8 @@ if TYPE_CHECKING:
 
 _LONGEST_NAME = 100
 _LEAST = 12
-_NARROW = 60
+_LEAST_NAME = 8
+_NARROW = 70
 """Below so many columns there is no room for plans and lines."""
 _MARKS = {"head": "head", "failed": "bad", "rolled back": "dim", "handed off": "warn"}
 _SYMBOLS = {"@": "head", "x": "bad", "o": "dim", "*": "name"}
@@ -53,9 +55,9 @@ def log(parser: Parser) -> None:
     """Set up the command."""
     parser.explain(
         "Marks: @ the head, × failed, ◌ rolled back (it leads to no head any more), ○ any other.\n"
-        "Columns: the end of the id (enough to name it), step name, session, tasks done, files "
-        "and lines\nchanged, age. Above them the session and how it stands: running, waiting "
-        "(for approval), ended,\nfailed, handed off, stopped (left before its end) or cut off (its "
+        "Columns: the beginning of the id (enough to name it), step name, session, tasks done, "
+        "files and\nlines changed, age. Above them the session and how it stands: running, waiting "
+        "(for approval),\nended, failed, handed off, stopped (left before its end) or cut off (its "
         "process is gone).",
         "holdfast log",
         "holdfast log --graph fix-42",
@@ -74,7 +76,7 @@ def log(parser: Parser) -> None:
 
 def run(options: Namespace, terminal: Terminal) -> int:
     """Show the checkpoints that are asked for."""
-    with look_at(options) as client:
+    with open_lazily(options) as client:
         view = View(client, options)
         if terminal.json:
             shown = [view.json(info) for info in view.shown]
@@ -99,7 +101,7 @@ def run(options: Namespace, terminal: Terminal) -> int:
 class View:
     """The checkpoints to be shown, and what is said of each."""
 
-    def __init__(self, client: Looking, options: Namespace) -> None:
+    def __init__(self, client: LazyClient, options: Namespace) -> None:
         names = Names(client)
         self.sessions = names.sessions
         self.store_name = client.store.name
@@ -127,7 +129,7 @@ class View:
         self.recoveries = recoveries_of(client.store, self.shown)
         self._changes = changes_of(client, self.shown)
         self._origins = _origins(client, self.shown)
-        self._short = Short(client, [*self.shown, *self._origins.values()])
+        self._short = ShortIds(client.store, [*self.shown, *self._origins.values()])
         self._names: dict[int, int] = {}
         self._counts: tuple[dict[str, str], int] | None = None
         self._several = len({(i.agent_id, i.session_id) for i in self.shown}) > 1
@@ -222,9 +224,11 @@ class View:
         if self._several:
             session = cut(clean(info.session_id), max(columns // 5, 8), _mark(terminal))
             session = pad(session, min(self._longest_session, max(columns // 5, 8)))
-        taken = width(drawing) + len(short) + 4
-        taken += sum(width(each) + 2 for each in (session, *behind) if each)
-        room = min(max(columns - taken, 8), _LONGEST_NAME)
+        room = columns - width(drawing) - len(short) - 4
+        room -= sum(width(each) + 2 for each in (session, *behind) if each)
+        if room < _LEAST_NAME and session:  # the lanes tell sessions apart too
+            room, session = room + width(session) + 2, ""
+        room = min(max(room, _LEAST_NAME), _LONGEST_NAME)
         said = self._said(info)
         name = self._name(info)
         is_beside = bool(said) and width(name) + 1 + width(said) <= room
@@ -246,10 +250,12 @@ class View:
         )
         if is_beside or not said:
             return [line]
+        alone = self._words(info)
         indent = pad(below, width(drawing)) + " " * (len(short) + 4)
+        if max(map(width, alone)) + 2 > columns - width(indent):
+            indent = pad(below, width(drawing)) + "  "
         left = max(columns - width(indent), 8)
-        alone = [f"({each})" for each in self._words(info)]
-        below_it = [cut(each, left, _mark(terminal)) for each in alone]
+        below_it = [f"({cut(each, left - 2, _mark(terminal))})" for each in alone]
         return [
             line,
             *(
@@ -322,7 +328,7 @@ class View:
         return words
 
 
-def _origins(client: Looking, shown: list[CheckpointInfo]) -> dict[str, CheckpointInfo]:
+def _origins(client: LazyClient, shown: list[CheckpointInfo]) -> dict[str, CheckpointInfo]:
     """The checkpoints of other sessions that some go on from."""
     known = {info.checkpoint_id: info for info in shown}
     missing = sorted({i.parent_id for i in shown if i.parent_id} - known.keys())

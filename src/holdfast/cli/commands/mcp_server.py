@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast._version import __version__
 from holdfast.cli.access.naming import Names
-from holdfast.cli.access.opening import open_place, place_of
+from holdfast.cli.access.opening import location_of, open_location
 from holdfast.cli.access.trees import compare_trees, save_with_files, snapshot_of
 from holdfast.cli.exits import OK, CommandError, Fault, Refused, UsageError
 from holdfast.cli.output.checkpoints import checkpoint_json
 from holdfast.cli.output.escaping import printable
 from holdfast.cli.output.terminal import Terminal
 from holdfast.cli.parsing import Parser
+from holdfast.core.json_form import to_json
 from holdfast.core.short_repr import brief
-from holdfast.core.text import to_json
 from holdfast.errors import HoldfastError, MissingPackageError
 
 if TYPE_CHECKING:
@@ -74,9 +74,9 @@ def run(options: Namespace, terminal: Terminal) -> int:
     if not folder.is_dir():
         raise CommandError(f"{folder} is no directory")
     os.chdir(folder)  # the store is looked for from there
-    place = place_of(options, create=True)
+    location = location_of(options, create=True)
     with (
-        open_place(place, create=True) as client,
+        open_location(location, create=True) as client,
         Workspace(folder, store=client) as workspace,
     ):
         tools = Tools(client, workspace, options.agent, options.session or workspace.name)

@@ -12,6 +12,7 @@ from holdfast.cli.access.opening import open_client
 from holdfast.cli.access.recoveries import last_recovery, undo_recovery
 from holdfast.cli.access.rollback_preview import as_json, files_of, look, preview
 from holdfast.cli.access.session_run import SessionFiles, check_is_ours, opened
+from holdfast.cli.access.short_ids import short_id
 from holdfast.cli.exits import OK, Refused, UsageError
 from holdfast.cli.output.terminal import Terminal
 from holdfast.cli.parsing import Parser, add_checkpoint, add_session, count
@@ -35,7 +36,7 @@ def rollback(parser: Parser) -> None:
         "itself (run.rollback). Calls that cannot be\nundone stay done; that has to be accepted.",
         "holdfast rollback @-",
         "holdfast rollback tests-pass --session fix-42",
-        "holdfast rollback 3f9a --scope state --yes",
+        "holdfast rollback 019a9563e5d2 --scope state --yes",
         "holdfast rollback @- --workspace ~/site",
     )
     add_checkpoint(parser)
@@ -97,7 +98,7 @@ def _go(
         raise CheckpointIntegrityError(
             head,
             f"{error.reason}; what the session did since cannot be told from it, and not undone: "
-            f"`holdfast fork {target.checkpoint_id[-8:]}` goes on from there in a new session",
+            f"`holdfast fork {short_id(client.store, target)}` goes on from there in a new session",
         ) from error
 
 

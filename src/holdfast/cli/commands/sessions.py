@@ -7,8 +7,8 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from holdfast.cli.access.langgraph_threads import is_thread
-from holdfast.cli.access.naming import Short
-from holdfast.cli.access.opening import Looking, look_at
+from holdfast.cli.access.opening import LazyClient, open_lazily
+from holdfast.cli.access.short_ids import ShortIds
 from holdfast.cli.exits import OK
 from holdfast.cli.output.checkpoints import Progress, checkpoint_json, plans_of
 from holdfast.cli.output.terminal import Terminal
@@ -31,11 +31,11 @@ def sessions(parser: Parser) -> None:
 
 def run(options: Namespace, terminal: Terminal) -> int:
     """List the sessions."""
-    with look_at(options) as client:
+    with open_lazily(options) as client:
         found = client.store.heads(options.agent)[: options.limit]
         heads = [each.head for each in found]
         plans = plans_of(client, heads)
-        short = Short(client, heads)
+        short = ShortIds(client.store, heads)
         asked = _asked(client, heads)
     if terminal.json:
         shown = [
@@ -68,7 +68,7 @@ def run(options: Namespace, terminal: Terminal) -> int:
     return OK
 
 
-def _asked(client: Looking, heads: list[CheckpointInfo]) -> Counter[str]:
+def _asked(client: LazyClient, heads: list[CheckpointInfo]) -> Counter[str]:
     """How many questions wait at each head, if there are threads among them at all."""
     if not any(map(is_thread, heads)):
         return Counter()

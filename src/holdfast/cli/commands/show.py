@@ -17,8 +17,8 @@ from holdfast.cli.output.terminal import Terminal
 from holdfast.cli.output.units import age, size
 from holdfast.cli.output.values import at_path, outline
 from holdfast.cli.parsing import Parser, add_checkpoint, add_session
+from holdfast.core.json_form import dumps, to_json
 from holdfast.core.short_repr import brief
-from holdfast.core.text import dumps, to_json
 from holdfast.errors import CheckpointIntegrityError
 from holdfast.system.terminal_text import clean, clean_lines, cut, indented
 from holdfast.verbs import stored_values

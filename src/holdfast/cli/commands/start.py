@@ -5,13 +5,14 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
-from holdfast.cli.access.opening import Place, in_folder, open_place, place_of
+from holdfast.cli.access.opening import location_of, open_location
 from holdfast.cli.access.waiting import show, what_waits
 from holdfast.cli.exits import OK
 from holdfast.cli.output.checkpoints import checkpoint_json, step_of
 from holdfast.cli.output.terminal import Terminal
 from holdfast.cli.output.units import age, many, size
 from holdfast.cli.parsing import Parser
+from holdfast.stores.discovery import StoreLocation, in_folder
 from holdfast.system.terminal_text import clean
 
 
@@ -31,13 +32,13 @@ def init(parser: Parser) -> None:
 
 
 def _init(options: Namespace, terminal: Terminal) -> int:
-    place = place_of(options) if options.store else in_folder(options.directory or Path.cwd())
-    made = place.path is None or not place.path.exists()
-    with open_place(place, create=True) as client:
+    location = location_of(options) if options.store else in_folder(options.directory or Path.cwd())
+    made = location.path is None or not location.path.exists()
+    with open_location(location, create=True) as client:
         name = client.store.name
         number = client.stats().checkpoints
     if terminal.json:
-        terminal.emit({"url": place.shown, "created": made, "checkpoints": number})
+        terminal.emit({"url": location.shown, "created": made, "checkpoints": number})
     elif made:
         terminal.line(f"made {name}")
     else:
@@ -56,8 +57,8 @@ def status(parser: Parser) -> None:
 
 
 def _status(options: Namespace, terminal: Terminal) -> int:
-    place = place_of(options)
-    with open_place(place) as client:
+    location = location_of(options)
+    with open_location(location) as client:
         stats = client.stats()
         sessions = client.sessions()
         waiting = what_waits(client)
@@ -65,8 +66,8 @@ def _status(options: Namespace, terminal: Terminal) -> int:
     if terminal.json:
         terminal.emit(
             {
-                "url": place.shown,
-                "source": place.source,
+                "url": location.shown,
+                "source": location.source,
                 "checkpoints": stats.checkpoints,
                 "sessions": stats.sessions,
                 "stored_bytes": stats.stored_bytes,
@@ -78,7 +79,7 @@ def _status(options: Namespace, terminal: Terminal) -> int:
         )
         return OK
     show(waiting, terminal)
-    terminal.line(f"store     {clean(name)} ({_how(place)})")
+    terminal.line(f"store     {clean(name)} ({_how(location)})")
     terminal.line(
         f"holds     {many(stats.checkpoints, 'checkpoint')} of "
         f"{many(stats.sessions, 'session')}, {size(stats.stored_bytes)}"
@@ -90,5 +91,5 @@ def _status(options: Namespace, terminal: Terminal) -> int:
     return OK
 
 
-def _how(place: Place) -> str:
-    return f"from {place.source}" if place.folder is None else "the nearest upwards"
+def _how(location: StoreLocation) -> str:
+    return f"from {location.source}" if location.folder is None else "the nearest upwards"

@@ -12,7 +12,7 @@ from holdfast.cli.output.checkpoints import progress_of
 from holdfast.cli.output.terminal import Terminal
 from holdfast.cli.output.values import short
 from holdfast.cli.parsing import Parser, add_checkpoint, add_session
-from holdfast.core.text import to_json
+from holdfast.core.json_form import to_json
 from holdfast.errors import CheckpointIntegrityError
 from holdfast.system import progress_bar
 from holdfast.system.terminal_text import clean

@@ -5,8 +5,9 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
-from holdfast.cli.access.naming import Names, Short
+from holdfast.cli.access.naming import Names
 from holdfast.cli.access.opening import open_client
+from holdfast.cli.access.short_ids import ShortIds
 from holdfast.cli.exits import DAMAGED, OK, UsageError
 from holdfast.cli.output.checkpoints import checkpoint_json, step_of
 from holdfast.cli.output.terminal import Terminal
@@ -119,7 +120,7 @@ def _prune(options: Namespace, terminal: Terminal) -> int:
         policy = _policy(client, options)
         with terminal.waiting("looking"):
             found = client.prune(policy, dry_run=True)
-        short = Short(client, found.removed[:_LISTED])
+        short = ShortIds(client.store, found.removed[:_LISTED])
         if not terminal.json:
             for info in found.removed[:_LISTED]:
                 terminal.line(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast.cli import interrupts
 from holdfast.cli.access.naming import Names
 from holdfast.cli.access.opening import open_client
+from holdfast.cli.access.short_ids import short_id
 from holdfast.cli.exits import OK
 from holdfast.cli.output.checkpoints import checkpoint_json, plans_of, step_of
 from holdfast.cli.output.terminal import Terminal
@@ -131,7 +132,7 @@ def _tell(client: SyncClient, info: CheckpointInfo, terminal: Terminal, is_new: 
         return
     said = [
         f"{info.created_at:%H:%M:%S}",
-        info.checkpoint_id[-8:],
+        short_id(client.store, info),
         clean(info.session_id),
         step_of(info),
         *([str(progress)] if progress else []),

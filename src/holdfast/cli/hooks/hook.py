@@ -11,7 +11,7 @@ import sys
 from argparse import Namespace
 from pathlib import Path
 
-from holdfast.cli.access.opening import open_place, place_of
+from holdfast.cli.access.opening import location_of, open_location
 from holdfast.cli.exits import FAILED, OK, Fault, UsageError
 from holdfast.cli.hooks.events import SHAPES, Told, read
 from holdfast.cli.output.terminal import Terminal, report
@@ -113,10 +113,10 @@ def _record(options: Namespace, terminal: Terminal) -> int:
     told = read(data, options.shape, options.map)
     folder = _project(options, told)
     os.chdir(folder)  # the store is looked for from there
-    place = place_of(options, create=True)
+    location = location_of(options, create=True)
     with (
-        open_place(place, create=True) as client,
-        Workspace(_root(place.folder, folder), store=client) as workspace,
+        open_location(location, create=True) as client,
+        Workspace(_root(location.folder, folder), store=client) as workspace,
     ):
         checkpoint_id, kept = save_with_files(
             client,

@@ -14,10 +14,12 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from holdfast.cli.access.opening import in_folder, open_place
+from holdfast.cli.access.opening import open_location
 from holdfast.cli.exits import OK, CommandError, UsageError
 from holdfast.cli.hooks import json_edit
 from holdfast.cli.output.terminal import Terminal
+from holdfast.stores.discovery import in_folder
+from holdfast.system.atomic_files import write_file
 from holdfast.system.terminal_text import clean
 
 EVENTS = ("UserPromptSubmit", "PostToolUse", "Stop")
@@ -35,7 +37,7 @@ def change(options: Namespace, terminal: Terminal) -> int:
     file = folder / ".claude" / name
     before = _read(file)
     if options.action == "install":
-        with open_place(in_folder(folder), create=True):
+        with open_location(in_folder(folder), create=True):
             pass  # so that the first event finds its store
         after: str | None = installed(before or "", _command(options))
     else:
@@ -94,11 +96,7 @@ def _write(file: Path, text: str | None) -> None:
         file.unlink()
         return
     file.parent.mkdir(exist_ok=True)
-    fresh = file.with_name(f"{file.name}.new")
-    fresh.write_bytes(text.encode())
-    if file.exists():
-        os.chmod(fresh, file.stat().st_mode & 0o777)
-    os.replace(fresh, file)
+    write_file(os.fspath(file), text.encode(), is_users=True)
 
 
 def installed(text: str, command: str = COMMAND) -> str:

@@ -6,14 +6,15 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from holdfast.core.format import checked
-from holdfast.core.shallow import shallow
-from holdfast.core.text import to_json
+from holdfast.core.chunk_format import checked
+from holdfast.core.json_form import to_json
+from holdfast.core.shallow_reader import shallow
+from holdfast.model.fields import RICH
 from holdfast.stores.base import Query
 from holdfast.system.terminal_text import clean
 
 if TYPE_CHECKING:
-    from holdfast.cli.access.opening import Looking
+    from holdfast.cli.access.opening import LazyClient
     from holdfast.client import SyncClient
     from holdfast.model import CheckpointInfo
     from holdfast.stores.base import SessionInfo, Store
@@ -50,7 +51,9 @@ def _is_among(value: Any, words: Container[str]) -> bool:
     return isinstance(value, str) and value in words
 
 
-def plans_of(client: SyncClient | Looking, infos: Sequence[CheckpointInfo]) -> dict[str, Progress]:
+def plans_of(
+    client: SyncClient | LazyClient, infos: Sequence[CheckpointInfo]
+) -> dict[str, Progress]:
     """How far the plans of some checkpoints have come, without reading their states."""
     found: dict[str, Progress] = {}
     if client.store.shares_chunks:
@@ -70,7 +73,7 @@ def plans_of(client: SyncClient | Looking, infos: Sequence[CheckpointInfo]) -> d
 
 
 def payloads_of(
-    client: SyncClient | Looking, infos: Sequence[CheckpointInfo]
+    client: SyncClient | LazyClient, infos: Sequence[CheckpointInfo]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """The parts of some checkpoints, one level deep: what is kept in other chunks is not read."""
     roots = {info.checkpoint_id: bytes.fromhex(info.content_id) for info in infos}
@@ -134,7 +137,7 @@ def checkpoint_json(
 ) -> dict[str, Any]:
     """A checkpoint in JSON, as every command prints it."""
     data = info.as_dict()
-    data["metadata"] = to_json(info.metadata)
+    data |= {name: to_json(data[name]) for name in RICH}
     if markers is not None:
         data["markers"] = markers
         data["progress"] = None if progress is None else progress.as_dict()

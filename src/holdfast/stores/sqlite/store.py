@@ -45,7 +45,7 @@ from holdfast.stores.base import (
     gather,
     place_after,
 )
-from holdfast.stores.shared.rows import Row, body_of, bound_of, check_time, info_of, made_at
+from holdfast.stores.shared.rows import Row, bound_of, check_time, info_of, made_at, packed_body
 from holdfast.stores.sqlite import schema as sql
 from holdfast.stores.sqlite.connection import Connections, Durability
 from holdfast.stores.sqlite.pending import Pending
@@ -58,7 +58,7 @@ _BATCH = 500
 _BODY = -2
 """Which column of a record may have any size."""
 
-Placed = tuple[int, CheckpointInfo]
+PlacedRecord = tuple[int, CheckpointInfo]
 """A record with its place."""
 
 
@@ -302,20 +302,20 @@ class SqliteStore(Store):
     def query(self, query: Query) -> list[CheckpointInfo]:
         return [info for _, info in self._query(query)]
 
-    def _query(self, query: Query) -> list[Placed]:
+    def _query(self, query: Query) -> list[PlacedRecord]:
         """The records asked for, each with its place."""
         if query.ids is not None and len(query.ids) > _BATCH:
             parts = [self._query(replace(query, ids=ids)) for ids in _batches(list(set(query.ids)))]
             found = sorted(chain.from_iterable(parts), key=itemgetter(0), reverse=True)
             return found[: query.limit]
 
-        def read(db: sqlite3.Connection) -> list[Placed]:
-            found: list[Placed] = []
+        def read(db: sqlite3.Connection) -> list[PlacedRecord]:
+            found: list[PlacedRecord] = []
             for bounds in _untils(query):
                 left = None if query.limit is None else query.limit - len(found)
                 part = replace(query, limit=left)
                 selected = self._db.allowance.measured(_select(db, part, *bounds), _BODY)
-                rows: Iterator[Placed] = map(_placed, selected)
+                rows: Iterator[PlacedRecord] = map(_placed, selected)
                 if query.tags:
                     rows = filter(lambda placed: query.tagged(placed[1]), rows)
                 found += islice(rows, left)
@@ -506,12 +506,12 @@ def _row(info: CheckpointInfo, session: int, seq: int) -> Row:
         info.handoff_target,
         bytes.fromhex(info.content_id),
         info.size,
-        body_of(info),
+        packed_body(info),
         bytes.fromhex(info.checksum),
     )
 
 
-def _placed(row: Row) -> Placed:
+def _placed(row: Row) -> PlacedRecord:
     return row[0], _info(row)
 
 

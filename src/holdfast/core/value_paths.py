@@ -1,0 +1,18 @@
+"""Paths of values within a state: ``$.tasks[3].status``."""
+
+from __future__ import annotations
+
+from holdfast.core.safe_repr import shown
+
+
+def child_path(path: str, key: object) -> str:
+    """The path of a dict's value: ``$.name`` where the key reads as a name, else ``$['a b']``."""
+    if type(key) is str and key.isidentifier():
+        return f"{path}.{key}"
+    return f"{path}[{short_key(key)}]"
+
+
+def short_key(key: object) -> str:
+    """Return a key as a path shows it, cut where it is long."""
+    text = shown(key)
+    return text if len(text) <= 60 else text[:57] + "..."
