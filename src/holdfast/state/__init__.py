@@ -1,8 +1,21 @@
 """PyTorch-style state: ``state_dict`` and ``load_state_dict``, and a manager to keep it."""
 
 from holdfast.core.state_migrations import register_migration
-from holdfast.state.checkpointable import Checkpointable
+from holdfast.state.checkpointable import Checkpointable, LoadedKeys
+from holdfast.state.compare import StateDiff
 from holdfast.state.decorator import checkpoint
-from holdfast.state.manager import CheckpointManager
+from holdfast.state.manager import CheckpointManager, Saved
+from holdfast.state.pending import PendingSave
+from holdfast.state.rollback import Rollback
 
-__all__ = ["CheckpointManager", "Checkpointable", "checkpoint", "register_migration"]
+__all__ = [
+    "CheckpointManager",
+    "Checkpointable",
+    "LoadedKeys",
+    "PendingSave",
+    "Rollback",
+    "Saved",
+    "StateDiff",
+    "checkpoint",
+    "register_migration",
+]
