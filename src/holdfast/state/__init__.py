@@ -2,11 +2,11 @@
 
 from holdfast.core.state_migrations import register_migration
 from holdfast.state.checkpointable import Checkpointable, LoadedKeys
-from holdfast.state.compare import StateDiff
 from holdfast.state.decorator import checkpoint
 from holdfast.state.manager import CheckpointManager, Saved
-from holdfast.state.pending import PendingSave
 from holdfast.state.rollback import Rollback
+from holdfast.state.save_queue import PendingSave
+from holdfast.state.state_diff import StateDiff
 
 __all__ = [
     "CheckpointManager",
