@@ -22,8 +22,6 @@ ELEMENT_SPLIT = 8192
 """Elsewhere, an element above this many bytes does."""
 WHOLE = 3072
 """What has up to this many bytes is not cut; a list or dict whose parts have, not into pages."""
-FANOUT = 16
-MAX_FANOUT = 3 * FANOUT
 
 MAX_CHUNK = 64 * 2**20
 """No chunk is larger than this when unpacked; a stored one that claims to be is refused."""

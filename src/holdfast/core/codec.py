@@ -234,11 +234,7 @@ class Unpacker(HookedUnpacker):
                 if self.trusts is not None and not self.trusts(exactly(plain[0], str)):
                     return Raw(kind.code, plain)
             elif kind.revives is not _OWN_TYPES and not self.allow_pickle:
-                raise SerializationError(
-                    "$",
-                    f"a value of the kind {kind.name} is only loaded where the client was opened "
-                    "with allow_pickle=True",
-                )
+                raise _pickled(kind)
             return kind.revive(plain, self)
         except (CheckpointIntegrityError, SerializationError, MemoryError):
             raise
@@ -246,6 +242,14 @@ class Unpacker(HookedUnpacker):
             raise CheckpointIntegrityError(
                 None, f"{kind.name} does not fit its data ({error})"
             ) from error
+
+
+def _pickled(kind: Kind) -> SerializationError:
+    return SerializationError(
+        "$",
+        f"a value of the kind {kind.name} is only loaded where the client was opened with "
+        "allow_pickle=True",
+    )
 
 
 def pack(value: Any, allow_pickle: bool = False) -> bytes:

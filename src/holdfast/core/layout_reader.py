@@ -18,8 +18,9 @@ from holdfast.core.chunk_format import (
     map_header,
     unpack_index,
 )
+from holdfast.core.content_cuts import MAX_PAGE
 from holdfast.core.kinds import Ready
-from holdfast.core.page_cutter import MAX_PAGE, Page, fingerprint
+from holdfast.core.page_cutter import Page, fingerprint
 from holdfast.core.paged_sequences import Layout
 from holdfast.core.shallow_reader import Hole, page_entries, shallow
 from holdfast.errors import CheckpointIntegrityError

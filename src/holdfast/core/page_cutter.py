@@ -1,9 +1,8 @@
-"""Where a long sequence is cut: at boundaries chosen by the content of its elements.
+"""The pages of a long sequence, cut behind the elements that ``content_cuts`` says.
 
-An element ends a page when a fast hash of it falls below a threshold in proportion to its length,
-so pages average PAGE bytes and an edit moves no boundary but its own. What follows the last such
-element is the open tail, kept in small pages so that an append writes about one element. The cuts
-are a function of the content alone; the parent's pages only save the work of finding them again.
+An edit moves no boundary but its own. What follows the last boundary is the open tail, kept in
+small pages so that an append writes about one element. The cuts are a function of the content
+alone; the parent's pages only save the work of finding them again.
 """
 
 from __future__ import annotations
@@ -14,11 +13,7 @@ from typing import Protocol
 
 from xxhash import xxh3_64_intdigest, xxh3_128_digest
 
-PAGE = 16384
-MAX_PAGE = 4 * PAGE
-TAIL_PAGE = 1024
-
-_BOUNDARY = 2**64 // PAGE
+from holdfast.core.content_cuts import MAX_PAGE, TAIL_PAGE, ends_page
 
 
 @dataclass(slots=True)
@@ -163,12 +158,13 @@ class _Cutter:
         """Cut one page from here, or the tail; returns where it ends and whether at a boundary."""
         start, size = at, 0
         ends, parts = list[int](), list[bytes]()
-        while at < self.total:
-            data, key, at = self.sequence.element(at)
+        element, total = self.sequence.element, self.total
+        while at < total:
+            data, key, at = element(at)
             ends.append(at)
             parts.append(data)
             size += len(data)
-            natural = bool(key) and xxh3_64_intdigest(key) < len(data) * _BOUNDARY
+            natural = key != b"" and ends_page(key, len(data))
             if natural or (key and size >= MAX_PAGE):
                 page = self.sequence.emit(start, parts, at - start)
                 page.fresh, page.natural = fresh, natural

@@ -18,10 +18,8 @@ from holdfast.core.chunk_format import (
     map_header,
 )
 from holdfast.core.codec import Packer
+from holdfast.core.content_cuts import element_end
 from holdfast.core.page_cutter import Page, fingerprint
-
-_BLOB_ELEMENT = 256
-_BLOB_ELEMENT_MAX = 4096
 
 
 @dataclass(slots=True)
@@ -227,9 +225,8 @@ class Blob:
         return len(self.data)
 
     def element(self, at: int) -> tuple[bytes, bytes, int]:
-        end = self.data.find(b"\n", at + _BLOB_ELEMENT, at + _BLOB_ELEMENT_MAX) + 1
-        if end or at + _BLOB_ELEMENT_MAX <= len(self.data):
-            end = end or at + _BLOB_ELEMENT_MAX
+        end = element_end(self.data, at)
+        if end:
             part = self.data[at:end]
             return part, part, end
         return self.data[at:], b"", len(self.data)
