@@ -21,7 +21,7 @@ from holdfast.state.attributes import (
     write,
 )
 from holdfast.state.checkpointable import Checkpointable, LoadedKeys
-from holdfast.state.migrations import brought_up
+from holdfast.state.migrations import migrated
 from holdfast.state.options import options, packed, unpacked
 from holdfast.state.state_dicts import map_parts
 from holdfast.state.state_diff import same
@@ -30,6 +30,7 @@ from holdfast.state.tags import (
     MARK,
     VERSION,
     State,
+    Version,
     fields_of,
     is_escaped,
     is_tagged,
@@ -53,7 +54,7 @@ def load(obj: Checkpointable, state: State, strict: bool) -> LoadedKeys:
             f"load_state_dict wants what state_dict() gave, not {type(state).__name__}"
         )
     loading = _Loading(strict)
-    loading.plan(*brought_up(_checked(state, "$"), *_only(obj)), "$")
+    loading.plan(*_brought_up(_checked(state, "$"), *_only(obj)), "$")
     loading.refuse_what_does_not_fit(type(obj).__name__)
     loading.commit()
     return LoadedKeys(loading.missing, loading.unexpected)
@@ -61,7 +62,29 @@ def load(obj: Checkpointable, state: State, strict: bool) -> LoadedKeys:
 
 def current(state: State, obj: Checkpointable) -> State:
     """A state at the version of an object's class."""
-    return brought_up(_checked(state, "$"), *_only(obj))[1]
+    return _brought_up(_checked(state, "$"), *_only(obj))[1]
+
+
+def _brought_up(
+    state: State,
+    target_of: Callable[[str], Checkpointable | None],
+    why_none: Callable[[str], str],
+) -> tuple[Checkpointable, State]:
+    """Return the object that a state is for, and the state at the version of that object's class.
+
+    ``target_of`` gives the object for a class name, or None where none of that name is wanted.
+    """
+    targets: dict[str, Checkpointable] = {}
+
+    def wanted_of(name: str) -> Version | None:
+        target = target_of(name)
+        if target is None:
+            return None
+        targets[name] = target
+        return target._checkpoint_version()
+
+    state = migrated(state, wanted_of, why_none)
+    return targets[state[CLASS]], state
 
 
 def clone(obj: A) -> A:
@@ -218,7 +241,7 @@ class _Loading:
             cls = known_classes.find(name, owner, path)
             return None if cls is None else _made(cls, path)
 
-        obj, state = brought_up(
+        obj, state = _brought_up(
             _checked(state, path),
             target_of,
             lambda name: (

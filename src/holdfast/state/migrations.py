@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, overload
+from typing import overload
 
 from holdfast.core.safe_repr import briefly
 from holdfast.errors import InvalidArgumentError, SchemaMigrationError
 from holdfast.state.attributes import is_name
 from holdfast.state.options import isolated
-from holdfast.state.tags import CLASS, VERSION, State, Version, ordered
-
-if TYPE_CHECKING:
-    from holdfast.state.checkpointable import Checkpointable
+from holdfast.state.tags import CLASS, VERSION, State, Version, fields_of, ordered
 
 Migration = Callable[[State], State]
 
@@ -77,30 +74,26 @@ def _is_redefined(known: Migration, fn: Migration) -> bool:
     return _name(known) == _name(fn) and "<" not in _name(fn)
 
 
-def brought_up(
-    state: State,
-    target_of: Callable[[str], Checkpointable | None],
-    why_none: Callable[[str], str],
-) -> tuple[Checkpointable, State]:
-    """The object a state is for, and the state at the version of that object's class.
+def migrated(
+    state: State, wanted_of: Callable[[str], Version | None], why_none: Callable[[str], str]
+) -> State:
+    """Return a tagged state at the version that the program wants, having taken every step.
 
-    ``target_of`` gives the object for a class name, or None where no class of that name is wanted
+    ``wanted_of`` gives that version for a class name, or None where no class of that name is wanted
     here; then a migration may still rename it, or ``why_none`` explains.
     """
     while True:
         name, version = state[CLASS], state[VERSION]
-        target = target_of(name)
-        at = ordered(version)
-        wanted = None if target is None else target._checkpoint_version()
-        if target is not None and at == ordered(wanted):
-            return target, {**state, VERSION: wanted}
-        if target is not None and at > ordered(wanted):
+        at, wanted = ordered(version), wanted_of(name)
+        if wanted is not None and at == ordered(wanted):
+            return {**state, VERSION: wanted}
+        if wanted is not None and at > ordered(wanted):
             raise SchemaMigrationError(
                 f"this state of {name} has version {briefly(version)}, newer than the program's "
                 f"{briefly(wanted)}: load it with the newer program"
             )
         fn = _steps.get((name, at))
-        if fn is None and target is None:
+        if fn is None and wanted is None:
             raise SchemaMigrationError(why_none(name))
         if fn is None:
             raise SchemaMigrationError(
@@ -111,23 +104,13 @@ def brought_up(
 
 
 def advanced(name: str, state: State, version: Version, wanted: Version) -> State:
-    """A plain state that was saved under a name at one version, as the program wants it now."""
-    tagged = {CLASS: name, VERSION: version, **state}
-    while ordered(tagged[VERSION]) != ordered(wanted):
-        at = tagged[VERSION]
-        if ordered(at) > ordered(wanted):
-            raise SchemaMigrationError(
-                f"this state of {name} has version {briefly(at)}, newer than the program's "
-                f"{briefly(wanted)}: resume it with the newer program"
-            )
-        fn = _steps.get((name, ordered(at)))
-        if fn is None:
-            raise SchemaMigrationError(
-                f"no migration leads from version {briefly(at)} of {name} to {briefly(wanted)}: "
-                f"register_migration({name!r}, {briefly(at)}, fn)"
-            )
-        tagged = _stepped(fn, isolated(tagged), wanted)
-    return {key: value for key, value in tagged.items() if key not in (CLASS, VERSION)}
+    """Return a plain state that was saved under a name at one version, as the program wants it.
+
+    Keys of its own that are called as the tags are kept, and shown to no migration.
+    """
+    own = {tag: state[tag] for tag in (CLASS, VERSION) if tag in state}
+    tagged = {**state, CLASS: name, VERSION: version}
+    return {**fields_of(migrated(tagged, lambda _: wanted, str)), **own}
 
 
 def _stepped(fn: Migration, state: State, wanted: Version | None) -> State:
