@@ -122,7 +122,7 @@ class _Encoder:
         path: tuple[str, ...],
         packed: bytes = b"",
     ) -> Shrunk:
-        """A value's bytes, at most ``limit`` of them (0 for the root: as many as it takes)."""
+        """Return a value's bytes, at most ``limit`` of them (0 for the root: however many)."""
         if self._level >= _SPLIT_LEVELS:
             data = packed or self.pack(value)
             return Shrunk(data, len(data))

@@ -46,31 +46,31 @@ class Sequence(Protocol):
     def __len__(self) -> int: ...
 
     def element(self, at: int) -> tuple[bytes, bytes, int]:
-        """The element there: its bytes, the bytes its boundary hangs on, the next position.
+        """Return the element there: its bytes, the bytes its boundary hangs on, the next position.
 
         A last element that more content could lengthen hangs on nothing (``b""``).
         """
 
     def span(self, at: int, count: int) -> bytes:
-        """The bytes of that many positions, all of their content included.
+        """Return the bytes of that many positions, all of their content included.
 
         Where bytes and bytearrays may be mistaken for each other, ``exact_span`` tells them apart.
         """
 
     def exact_span(self, at: int, count: int) -> tuple[bytes, bool]:
-        """The same without mistake, and whether there are any bytes in it."""
+        """Return the span without mistake, and whether there are any bytes in it."""
 
     def emit(self, at: int, parts: list[bytes], count: int) -> Page:
         """Make a page of these elements."""
 
 
 def fingerprint(data: bytes, seed: int) -> bytes:
-    """A 128-bit hash that tells whether a page is still the same; cheap, and secret by its seed."""
+    """Return a hash that tells whether a page is still the same; cheap, and secret by its seed."""
     return xxh3_128_digest(data, seed)
 
 
 def cut(sequence: Sequence, old: list[Page], seed: int, trusted: int = 0) -> list[Page]:
-    """The pages of a sequence, reusing the parent's pages where they are met again.
+    """Return the pages of a sequence, reusing the parent's pages where they are met again.
 
     That many ``trusted`` positions at the front are known to be unchanged and are not looked at.
     """
@@ -103,7 +103,7 @@ class _Cutter:
         return self.pages
 
     def _find(self, at: int, following: int, fresh: bool) -> int | None:
-        """The old page that stands here: most likely the one after the page reused last."""
+        """Return which old page stands here: most likely the one after the page reused last."""
         if 0 <= following < len(self.old) and self._matches(at, following, fresh):
             return following
         if not fresh or not self.old:
@@ -155,7 +155,7 @@ class _Cutter:
         return True
 
     def _cut_run(self, at: int, fresh: bool) -> tuple[int, bool]:
-        """Cut one page from here, or the tail; returns where it ends and whether at a boundary."""
+        """Cut one page from here, or the tail; return where it ends and whether at a boundary."""
         start, size = at, 0
         ends, parts = list[int](), list[bytes]()
         element, total = self.sequence.element, self.total

@@ -70,7 +70,7 @@ def _name(fn: Migration) -> str:
 
 
 def _is_redefined(known: Migration, fn: Migration) -> bool:
-    """Whether a module or notebook cell was run again, so that this is the same function anew."""
+    """Return whether a module or cell was run again, so that this is the same function anew."""
     return _name(known) == _name(fn) and "<" not in _name(fn)
 
 
@@ -139,7 +139,7 @@ def _stepped(fn: Migration, state: State, wanted: Version | None) -> State:
 
 
 def _following(name: str, version: Version, wanted: Version | None) -> Version:
-    """The version after this one: the next number, or of versions with dots the next known.
+    """Return the version after this one: the next number, or of versions with dots the next known.
 
     "1.0" is 1 to a program that counts in whole numbers: it is what a class begins with.
     """
