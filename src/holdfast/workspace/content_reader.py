@@ -7,8 +7,8 @@ import os
 from collections.abc import Callable, Collection
 
 from holdfast.core.chunk_format import ID_BYTES, chunk_id
-from holdfast.workspace.blocks import Block, Blocks, PendingLocation
 from holdfast.core.content_cuts import first_piece
+from holdfast.workspace.blocks import Block, Blocks, PendingLocation
 from holdfast.workspace.entries import EMPTY_FILE, FILE, SMALL, Entry, file_mode, pack_pieces
 from holdfast.workspace.stat_keys import MODE, MTIME, SIZE, Key
 
