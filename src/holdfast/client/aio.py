@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from holdfast.session.approval import Question
     from holdfast.session.async_run import AsyncRun
     from holdfast.session.exploration import Exploration, Outcome
-    from holdfast.session.replay import Step as ReplayStep
+    from holdfast.session.replay import ReplayedStep
     from holdfast.session.unknown import UnknownCall
     from holdfast.workspace import Workspace
 
@@ -325,6 +325,7 @@ class Client(ClientBase[AsyncRuntime]):
         takeover: bool = False,
         on_divergence: Literal["raise", "live"] = "raise",
         tools: Collection[Callable[..., Any]] | Mapping[str, Callable[..., Any]] = (),
+        progress: bool | Callable[[int, int, str], object] = False,
         **metadata: Any,
     ) -> AsyncRun:
         """Work on a session: a new one, or one that goes on where it stopped.
@@ -337,7 +338,8 @@ class Client(ClientBase[AsyncRuntime]):
         error; ``takeover`` takes it from one that was not heard of for ``lease_seconds``.
         """
         from holdfast.session.async_run import AsyncRun
-        from holdfast.session.run_base import files_of, options_of
+        from holdfast.session.files import files_of
+        from holdfast.session.options import options_of
 
         options = options_of(
             agent_id,
@@ -353,6 +355,7 @@ class Client(ClientBase[AsyncRuntime]):
             approval_expires_seconds=approval_expires_seconds,
             approval_timeout=approval_timeout,
             tools=tools,
+            progress=progress,
             metadata=metadata,
         )
         return AsyncRun(self.runtime, options, files_of(self.runtime, workspace))
@@ -422,11 +425,11 @@ class Client(ClientBase[AsyncRuntime]):
 
         verdict = unknown.verdict(done, failed, retry)
         call = await self.runtime.run(unknown.find(self._engine, effect_id))
-        core = unknown.core_of(self._engine, call, takeover)
+        session = unknown.session_of(self._engine, call, takeover)
         try:
-            await self.runtime.run(unknown.decide(core, call, verdict))
+            await self.runtime.run(unknown.decide(session, call, verdict))
         finally:
-            await self.runtime.run(core.release())
+            await self.runtime.run(session.checkpointer.release())
         return call
 
     async def explore(
@@ -457,7 +460,7 @@ class Client(ClientBase[AsyncRuntime]):
 
         return await self.runtime.run(replay.bisect(self._engine, where))
 
-    async def replay(self, *session: str) -> AsyncIterator[ReplayStep]:
+    async def replay(self, *session: str) -> AsyncIterator[ReplayedStep]:
         """``replay(session_id)``, or with the agent first: what was recorded, step by step.
 
         Nothing is executed.

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from holdfast.session.approval import Question
     from holdfast.session.exploration import Exploration, Outcome
-    from holdfast.session.replay import Step as ReplayStep
+    from holdfast.session.replay import ReplayedStep
     from holdfast.session.run import Run
     from holdfast.session.unknown import UnknownCall
     from holdfast.workspace import Workspace
@@ -326,6 +326,7 @@ class SyncClient(ClientBase[SyncRuntime]):
         takeover: bool = False,
         on_divergence: Literal["raise", "live"] = "raise",
         tools: Collection[Callable[..., Any]] | Mapping[str, Callable[..., Any]] = (),
+        progress: bool | Callable[[int, int, str], object] = False,
         **metadata: Any,
     ) -> Run:
         """Work on a session: a new one, or one that goes on where it stopped.
@@ -337,9 +338,12 @@ class SyncClient(ClientBase[SyncRuntime]):
         function; irreversible ones by default). Another process that works on the session is an
         error; ``takeover`` takes it from one that was not heard of for ``lease_seconds``. ``tools``
         are functions that undo effects which an earlier process recorded (or register_tool them).
+        ``progress=True`` draws how many tasks are done, where there is a terminal; a function is
+        called with how many are done, of how many, and which one is worked on.
         """
+        from holdfast.session.files import files_of
+        from holdfast.session.options import options_of
         from holdfast.session.run import Run
-        from holdfast.session.run_base import files_of, options_of
 
         options = options_of(
             agent_id,
@@ -355,6 +359,7 @@ class SyncClient(ClientBase[SyncRuntime]):
             approval_expires_seconds=approval_expires_seconds,
             approval_timeout=approval_timeout,
             tools=tools,
+            progress=progress,
             metadata=metadata,
         )
         return Run(self.runtime, options, files_of(self.runtime, workspace))
@@ -422,11 +427,11 @@ class SyncClient(ClientBase[SyncRuntime]):
 
         verdict = unknown.verdict(done, failed, retry)
         call = self.runtime.run(unknown.find(self._engine, effect_id))
-        core = unknown.core_of(self._engine, call, takeover)
+        session = unknown.session_of(self._engine, call, takeover)
         try:
-            self.runtime.run(unknown.decide(core, call, verdict))
+            self.runtime.run(unknown.decide(session, call, verdict))
         finally:
-            self.runtime.run(core.release())
+            self.runtime.run(session.checkpointer.release())
         return call
 
     def explore(
@@ -463,7 +468,7 @@ class SyncClient(ClientBase[SyncRuntime]):
 
         return self.runtime.run(replay.bisect(self._engine, where))
 
-    def replay(self, *session: str) -> Iterator[ReplayStep]:
+    def replay(self, *session: str) -> Iterator[ReplayedStep]:
         """``replay(session_id)``, or with the agent first: what was recorded, step by step.
 
         Nothing is executed.

@@ -25,6 +25,11 @@ Status = Literal["started", "done", "failed", "denied", "void"]
 
 Block = tuple[str | None, int]
 """Where a program makes calls: a task and which attempt at it, or the session itself."""
+SESSION: Block = (None, 0)
+"""The block of the session itself."""
+
+STARTED, ENDED, RETRY = "started", "ended", "retry"
+"""What the note of a call says: that it was begun, how it ended, or that it is to be made again."""
 
 T = TypeVar("T")
 _ROOM = 58

@@ -16,7 +16,7 @@ from holdfast.ids import new_id
 from holdfast.model import Checkpoint, CheckpointInfo
 from holdfast.runtime import AsyncRuntime, SyncRuntime
 from holdfast.session.exploration import Exploration, Outcome
-from holdfast.session.run_base import files_of
+from holdfast.session.files import files_of
 from holdfast.session.strategy_runs import Job, Strategy, attempt, attempt_async, too_long
 from holdfast.verbs import save
 from holdfast.verbs.read import diff, get_info, restore

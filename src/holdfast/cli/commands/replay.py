@@ -18,7 +18,7 @@ from holdfast.core.text import to_json
 from holdfast.system.terminal_text import clean
 
 if TYPE_CHECKING:
-    from holdfast.session.replay import Step
+    from holdfast.session.replay import ReplayedStep
 
 
 def replay(parser: Parser) -> None:
@@ -59,7 +59,7 @@ def run(options: Namespace, terminal: Terminal) -> int:
     return OK
 
 
-def _json(step: Step) -> dict[str, Any]:
+def _json(step: ReplayedStep) -> dict[str, Any]:
     changes = None
     if step.changes is not None:
         changes = {
