@@ -108,7 +108,7 @@ class AsyncRun(RunBase):
             await self._runtime.run(self._session.checkpointer.release())
 
     async def _let_go(self) -> None:
-        """The client is being closed: nothing more is saved, and others may open the session."""
+        """Let others open the session, as the client is being closed: nothing more is saved."""
         if self._beat is not None:
             self._beat.cancel()
         with contextlib.suppress(StoreError):  # then it is free when this process has ended
@@ -188,7 +188,7 @@ class AsyncRun(RunBase):
         return make if function is None else make(function)
 
     def unknown_effects(self) -> list[AsyncUnknownEffect]:
-        """Calls that were begun and of whose end nothing is known, to be decided."""
+        """Return calls that were begun and of whose end nothing is known, to be decided."""
         return [AsyncUnknownEffect(self, effect) for effect in self._opened.history.unknown()]
 
     async def rollback(
@@ -222,7 +222,7 @@ class AsyncRun(RunBase):
         *,
         paths: Sequence[str | Path] | None = None,
     ) -> list[AsyncRun]:
-        """Runs that begin where this one stands, each with a session and files of its own.
+        """Return runs that begin where this one stands, each with a session and files of its own.
 
         Copies of the workspace are made beside it, or at ``paths``. They are closed with this run.
         """
@@ -247,7 +247,7 @@ class AsyncRun(RunBase):
         return await self._runtime.run(adopted(self._session, other))
 
     async def history(self, limit: int | None = 50) -> list[CheckpointInfo]:
-        """The checkpoints of the session, the newest first."""
+        """Return the checkpoints of the session, the newest first."""
         return await self._runtime.run(
             find(agent_id=self.agent_id, session_id=self.session_id, limit=limit)
         )

@@ -58,7 +58,7 @@ def _result(call: Effect) -> str:
 
 
 def chain(session: Sequence[Any]) -> Plan[list[CheckpointInfo]]:
-    """The checkpoints that led to the head of a session, the oldest first.
+    """Return the checkpoints that led to the head of a session, the oldest first.
 
     A session is named by its id, where only one agent has it, or by its agent and its id.
     """
@@ -81,7 +81,7 @@ def chain(session: Sequence[Any]) -> Plan[list[CheckpointInfo]]:
 def step(
     engine: Engine, store: Store, before: CheckpointInfo | None, info: CheckpointInfo
 ) -> Plan[ReplayedStep]:
-    """What was recorded between two checkpoints."""
+    """Return what was recorded between two checkpoints."""
     kept = yield from restore(engine, info.checkpoint_id, True, "raw")
     known: set[str] = set()
     changes = files = None
@@ -96,7 +96,7 @@ def step(
 
 
 def _files_between(store: Store, before: Any, after: Any) -> Plan[TreeDiff | None]:
-    """What changed from one captured workspace to another."""
+    """Return what changed from one captured workspace to another."""
     if before is None or after is None:
         return None
     from holdfast.workspace import Snapshot
@@ -108,13 +108,13 @@ def _files_between(store: Store, before: Any, after: Any) -> Plan[TreeDiff | Non
 
 
 def unfinished(engine: Engine, head: CheckpointInfo) -> Plan[list[Effect]]:
-    """Calls that were made after the head of a session, and are in no checkpoint yet."""
+    """Return calls that were made after the head of a session, and are in no checkpoint yet."""
     noted = yield from notes.read(engine, [head.checkpoint_id], on_unknown="raw")
     return calls_noted([(note.key, value) for note, value in noted])
 
 
 def last_step(engine: Engine, head: CheckpointInfo) -> Plan[list[ReplayedStep]]:
-    """What was done after the head of a session, if anything was."""
+    """Return what was done after the head of a session, if anything was."""
     calls = yield from unfinished(engine, head)
     ended = [call.workspace for call in calls if call.workspace is not None]
     tree = _tree_id(ended[-1]) if ended else None
@@ -122,7 +122,7 @@ def last_step(engine: Engine, head: CheckpointInfo) -> Plan[list[ReplayedStep]]:
 
 
 def tree_of(kept: Checkpoint) -> str | None:
-    """The id of the files that a checkpoint holds."""
+    """Return the id of the files that a checkpoint holds."""
     return _tree_id(kept.workspace)
 
 
@@ -131,7 +131,7 @@ def _tree_id(captured: Any) -> str | None:
 
 
 def bisect(engine: Engine, where: Sequence[Any]) -> Plan[CheckpointInfo | None]:
-    """The first checkpoint of which a predicate does not hold; None if it holds of the head."""
+    """Return the first checkpoint of which a predicate does not hold; None if the head is good."""
     *session, predicate = where
     if not callable(predicate):
         raise InvalidArgumentError(

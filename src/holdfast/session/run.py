@@ -102,7 +102,7 @@ class Run(RunBase):
             self._runtime.run(self._session.checkpointer.release())
 
     def _let_go(self) -> None:
-        """The client is being closed: nothing more is saved, and others may open the session."""
+        """Let others open the session, as the client is being closed: nothing more is saved."""
         self._over.set()
         with contextlib.suppress(StoreError):  # then it is free when this process has ended
             self._runtime.run(self._session.checkpointer.let_go())
@@ -180,7 +180,7 @@ class Run(RunBase):
         return make if function is None else make(function)
 
     def unknown_effects(self) -> list[UnknownEffect]:
-        """Calls that were begun and of whose end nothing is known, to be decided."""
+        """Return calls that were begun and of whose end nothing is known, to be decided."""
         return [UnknownEffect(self, effect) for effect in self._opened.history.unknown()]
 
     def rollback(
@@ -214,7 +214,7 @@ class Run(RunBase):
         *,
         paths: Sequence[str | Path] | None = None,
     ) -> list[Run]:
-        """Runs that begin where this one stands, each with a session and files of its own.
+        """Return runs that begin where this one stands, each with a session and files of its own.
 
         Copies of the workspace are made beside it, or at ``paths``. They are closed with this run.
         """
@@ -239,7 +239,7 @@ class Run(RunBase):
         return self._runtime.run(adopted(self._session, other))
 
     def history(self, limit: int | None = 50) -> list[CheckpointInfo]:
-        """The checkpoints of the session, the newest first."""
+        """Return the checkpoints of the session, the newest first."""
         return self._runtime.run(
             find(agent_id=self.agent_id, session_id=self.session_id, limit=limit)
         )

@@ -88,7 +88,7 @@ class _Copy:
         self._copy: Workspace | None = None
 
     def open(self) -> Workspace | str | None:
-        """What the run of the strategy is opened with."""
+        """Return what the run of the strategy is opened with."""
         job = self._job
         if job.workspace is not None or job.files is None:
             return job.workspace
@@ -116,7 +116,7 @@ class _Copy:
 
 
 def _measured(outcome: Outcome, run: RunBase | None, start: float) -> Outcome:
-    """An outcome with where the strategy came, and what it took."""
+    """Return an outcome with where the strategy came, and what it took."""
     took = time.monotonic() - start
     if run is None or not run._session.checkpointer.has_head:
         return replace(outcome, seconds=took)
@@ -125,7 +125,7 @@ def _measured(outcome: Outcome, run: RunBase | None, start: float) -> Outcome:
 
 
 def _scored(score: Callable[..., Any] | None, run: Any, result: Any) -> float | None:
-    """The score of a strategy: what the function says, else its result if that is a number."""
+    """Return the score of a strategy: what the function says, else a result that is a number."""
     return _number(result) if score is None else float(_ask(score, run, result))
 
 
