@@ -13,7 +13,7 @@ def clean(text: str) -> str:
 
 
 def is_harmless(character: str) -> bool:
-    """Return whether a character only shows itself: no control, no change of direction, no line end."""
+    """Return whether a character only shows itself: no control, direction or line end."""
     return character.isprintable() or unicodedata.category(character) == "Zs"
 
 
