@@ -36,21 +36,25 @@ def lazy(
     return public, get, lambda: public
 
 
-def renamed(module: str, old_names: Mapping[str, str]) -> Getter:
-    """Return a ``__getattr__`` that leads from names of before to those of now, and warns."""
+def renamed(module: str, old_names: Mapping[str, str], home: str = "") -> Getter:
+    """Return a ``__getattr__`` that leads from names of before to those of now, and warns.
+
+    They are found in ``home``, by default in the module itself.
+    """
 
     def get(name: str) -> object:
-        return _of_before(module, old_names, name)
+        return _of_before(module, old_names, name, home)
 
     return get
 
 
-def _of_before(module: str, old_names: Mapping[str, str], name: str) -> object:
+def _of_before(module: str, old_names: Mapping[str, str], name: str, home: str = "") -> object:
     now = old_names.get(name)
     if now is None:
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
     from warnings import warn
 
     # Not kept in the module: every place that uses the name is told.
-    warn(f"{module}.{name} is called {now} now", DeprecationWarning, stacklevel=3)
-    return getattr(sys.modules[module], now)
+    home = home or module
+    warn(f"{module}.{name} is called {home}.{now} now", DeprecationWarning, stacklevel=3)
+    return getattr(import_module(home), now)

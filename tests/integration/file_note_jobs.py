@@ -6,7 +6,8 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
-from holdfast.stores.base import Commit, Note, NoteExists, NotesOnly
+from holdfast.errors import NoteExistsError
+from holdfast.stores.base import Commit, Note, NotesOnly
 from holdfast.stores.file.store import FileStore
 from holdfast.system import crash_points
 from holdfast.testing.samples import keep_notes, make_commit, make_note
@@ -61,7 +62,7 @@ def write_many(directory: str, number: int) -> None:
         try:
             store.commit(NotesOnly((make_note("/log", f"shared {step}", number),), {}))
             tell(["won", step])
-        except NoteExists:
+        except NoteExistsError:
             pass
         keep_notes(store, make_note("/log", f"{number} {step}"))
 

@@ -18,7 +18,8 @@ import psycopg
 import pytest
 
 from holdfast import Client, SyncClient
-from holdfast.stores.base import MissingParent, Note, NotesOnly, Query
+from holdfast.errors import MissingParentError
+from holdfast.stores.base import Note, NotesOnly, Query
 from holdfast.stores.postgres.store import PostgresStore
 from holdfast.system.drive import drive
 from holdfast.testing import crash_points
@@ -245,7 +246,7 @@ def test_a_state_too_large_for_one_statement_is_kept_whole(store: PostgresStore)
 
     (commit,) = keep(store, make_commit(state))
     refused = make_commit({"other": chance.randbytes(20_000_000)}, parent_id="no such parent")
-    with pytest.raises(MissingParent):
+    with pytest.raises(MissingParentError):
         store.commit(refused)
 
     assert state_of(store.load(commit.info.checkpoint_id)) == state

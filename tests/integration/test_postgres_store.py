@@ -20,7 +20,7 @@ from holdfast.stores.postgres.store import PostgresStore
 from holdfast.stores.postgres.writes import record_values
 from holdfast.testing import OpenStore, StoreContract
 from holdfast.testing.samples import keep, large_state, make_commit, state_of
-from tests.integration.async_face import AsyncFace
+from tests.integration.async_face import on_loops
 from tests.servers import PgBouncer, PostgresServer
 
 pytest_plugins = ["tests.integration.postgres_fixtures"]
@@ -43,15 +43,7 @@ class TestPostgresStoreBehindAPooler(StoreContract):
 class TestPostgresStoreOnAnEventLoop(StoreContract):
     @pytest.fixture
     def open_store(self, postgres: PostgresServer, schema: str) -> Iterator[OpenStore]:
-        opened: list[AsyncFace] = []
-
-        def open_store() -> Any:
-            opened.append(AsyncFace(PostgresStore(postgres.dsn, schema=schema)))
-            return opened[-1]
-
-        yield open_store
-        for face in opened:
-            face.end()
+        yield from on_loops(lambda: PostgresStore(postgres.dsn, schema=schema))
 
 
 @pytest.fixture

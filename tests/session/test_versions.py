@@ -14,7 +14,7 @@ from tests.session.kit import PowerCut, Tools, power_cut
 
 @pytest.fixture(autouse=True)
 def _own_migrations(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("holdfast.state.migrations._steps", {})
+    monkeypatch.setattr("holdfast.core.state_migrations._steps", {})
 
 
 def renamed(state: dict[str, Any]) -> dict[str, Any]:

@@ -33,7 +33,7 @@ class AdapterStore:
 
     @classmethod
     def of(cls, given: Client | SyncClient | str | None) -> Self:
-        """Return the store of a client; or that of a URL, opened (None: that of HOLDFAST_URL)."""
+        """Return the store of a client, or open that of a URL (None: what ``holdfast`` finds)."""
         if isinstance(given, Client):
             runtime = given.runtime
             client = SyncClient(runtime.store, runtime.engine, url=runtime.url)

@@ -91,7 +91,10 @@ class Client(
         workspace: Workspace | AsyncWorkspace | None = None,
         **metadata: Any,
     ) -> str:
-        """See SyncClient.save. The state is taken as it is when ``save`` is called."""
+        """Keep a state as a new checkpoint and return its id.
+
+        See SyncClient.save. The state is taken as it is when ``save`` is called.
+        """
         return await self.runtime.run(
             self._save(
                 agent_id,
@@ -293,7 +296,10 @@ class Client(
         stop_when: Callable[[Outcome], bool] | None = None,
         progress: Callable[[Outcome], object] | None = None,
     ) -> Exploration:
-        """See SyncClient.explore. Async strategies run together on the event loop."""
+        """Try strategies (functions of a run) on the same state and files, and compare them.
+
+        See SyncClient.explore. Async strategies run together on the event loop.
+        """
         from holdfast.session.explore import Terms, aexplore
 
         terms = Terms(score, executor, timeout, workspace, stop_when, progress)

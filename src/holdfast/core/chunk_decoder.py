@@ -15,10 +15,9 @@ from holdfast.core.chunk_format import (
     REF_NODE,
     unpack_index,
 )
-from holdfast.core.codec import BYTES_KINDS, OnUnknown, Trusts, Unpacker
+from holdfast.core.codec import OnUnknown, Trusts, Unpacker
 from holdfast.core.hooked_unpacker import HookedUnpacker
-from holdfast.core.kinds import by_code
-from holdfast.core.kinds.content_links import LINK, link_of
+from holdfast.core.kinds import by_code, bytes_codes, shape_of
 from holdfast.core.rewrite import path_of_raw
 from holdfast.errors import CheckpointIntegrityError, UnknownTypeError
 
@@ -164,11 +163,11 @@ class _References(HookedUnpacker):
             self.found.append((data, code == REF_NODE))
         elif code in _PAGED:
             self.found.extend(index_references(data))
-        elif code == LINK:
-            if self.links:
-                link = link_of(data)
-                self.found.append((link.name, not link.is_leaf))
-        elif code in by_code and code not in BYTES_KINDS:
+        elif code in bytes_codes:
+            meant = shape_of(code).chunk_meant(data) if self.links else None
+            if meant is not None:
+                self.found.append(meant)
+        elif code in by_code:
             self.unpack(data)
 
 

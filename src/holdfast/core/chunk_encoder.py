@@ -26,7 +26,8 @@ from holdfast.core.chunk_format import (
     chunk_id,
     pack_index,
 )
-from holdfast.core.codec import BYTES_KINDS, Packer
+from holdfast.core.codec import Packer
+from holdfast.core.kinds import bytes_codes
 from holdfast.core.page_cutter import Page, cut
 from holdfast.core.paged_sequences import Blob, Elements, Items, Layout, Shrunk, is_plain_dict
 from holdfast.errors import SerializationError
@@ -170,7 +171,7 @@ class _Encoder:
         if type(value) in _ATOMS or len(data) <= WHOLE:
             return Shrunk(data, len(data))
         code, plain = self.packer.reduce(value)
-        if code not in BYTES_KINDS and type(plain) in (list, dict, bytes, str):
+        if code not in bytes_codes and type(plain) in (list, dict, bytes, str):
             inner = self._split(plain, layout, path)
             if inner.has_refs:
                 data = ormsgpack.packb(ormsgpack.Ext(code, inner.data))

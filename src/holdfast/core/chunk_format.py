@@ -77,7 +77,7 @@ def map_header(count: int) -> bytes:
 
 _PLAIN, _ZSTD = b"\x00", b"\x01"
 _APART = b"\x02"
-"""Not a chunk, but where in object storage it is; written and read by stores/objects/steps.py."""
+"""Not a chunk, but where in object storage it is; written and read by stores/objects/keys.py."""
 _WORTH_COMPRESSING = 400
 
 

@@ -7,9 +7,18 @@ import types
 import weakref
 from typing import Any
 
+from holdfast._lazy import OLD_ERRORS
+
 # Classes that no name leads to (made inside functions, say): those this process has encoded.
 _unlisted: weakref.WeakValueDictionary[str, type] = weakref.WeakValueDictionary()
 _names: dict[type, str] = {}
+
+_OLD_NAMES = {
+    **{f"holdfast.errors:{old}": f"holdfast.errors:{now}" for old, now in OLD_ERRORS.items()},
+    "holdfast.session.replay:Step": "holdfast.session.replay:ReplayedStep",
+    "holdfast.verbs.lineage:Node": "holdfast.verbs.lineage:TreeNode",
+}
+"""What classes of Holdfast were called when an older version saved them."""
 
 # Past any __getattribute__ of a metaclass or a lazy module: looking must not run code.
 _mro = vars(type)["__mro__"].__get__
@@ -34,6 +43,8 @@ def find_class(name: str) -> type | None:
     if type(name) is not str:
         raise ValueError("a class name that is no string")
     found = _listed(name)
+    if found is None and name in _OLD_NAMES:
+        return _listed(_OLD_NAMES[name])
     return found if found is not None else _unlisted.get(name)
 
 
@@ -64,3 +75,9 @@ def class_attribute(cls: type, name: str) -> Any:
         if name in names:
             return names[name]
     return None
+
+
+def is_name(name: object) -> bool:
+    """Whether an attribute can have this name, and it is not one of Python's own."""
+    is_dunder = isinstance(name, str) and name.startswith("__") and name.endswith("__")
+    return isinstance(name, str) and name.isidentifier() and not is_dunder

@@ -7,7 +7,6 @@ surrogates, keys that are not strings, bytearrays) is found first and rewritten 
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -15,18 +14,16 @@ import ormsgpack
 
 from holdfast.core.hooked_unpacker import HookedUnpacker
 from holdfast.core.kinds import (
-    REGISTERED,
     Kind,
     Ready,
+    Revives,
     Unkeepable,
-    add,
     by_code,
-    content_links,
+    bytes_codes,
     exactly,
     kind_of,
-    objects,
-    standard,
 )
+from holdfast.core.kinds.pickled import PICKLE, stable_pickle
 from holdfast.core.raw import Raw
 from holdfast.errors import CheckpointIntegrityError, SerializationError, UnknownTypeError
 
@@ -39,8 +36,6 @@ MAX_NESTING = 100
 
 _QUICK_NESTING = 16
 """Objects within objects that are packed without looking at the depth of all that is in them."""
-
-PICKLE = 60
 
 _PACK = (
     ormsgpack.OPT_PASSTHROUGH_TUPLE
@@ -131,11 +126,13 @@ class Packer:
         except Unkeepable:
             if not self.allow_pickle:
                 raise
-            return PICKLE, _stable_pickle(value)
+            return PICKLE, stable_pickle(value)
         if type(plain) is Ready:
             return plain.code, plain.plain
-        if ordered and kind.code in _UNORDERED and isinstance(value, (set, frozenset)):
-            self._put_in_order(plain[1] if kind.code == objects.SUBCLASS else plain)
+        if ordered and kind.shape.may_be_unordered:
+            elements = kind.shape.unordered(plain)
+            if elements is not None:
+                self._put_in_order(elements)
         return kind.code, plain
 
     def _put_in_order(self, elements: list[Any]) -> None:
@@ -152,7 +149,7 @@ class Packer:
             if self._depth > self._depth_allowed:
                 raise RecursionError
             code, plain = self.reduce(value)
-            data = plain if code in BYTES_KINDS else self.pack(plain)
+            data = plain if code in bytes_codes else self.pack(plain)
             return ormsgpack.Ext(code, data)
         except BaseException as error:
             if not isinstance(error, Exception):  # an interrupt, which msgpack would hide
@@ -194,12 +191,7 @@ def _bytes_types(value: Any) -> set[type]:
     return seen & {bytes, bytearray, memoryview}
 
 
-def _stable_pickle(value: Any) -> bytes:
-    try:
-        # Once through, so that what is loaded pickles to the same bytes again.
-        return pickle.dumps(pickle.loads(pickle.dumps(value, 5)), 5)  # noqa: S301
-    except Exception as error:
-        raise Unkeepable(f"cannot be pickled either ({error}); exclude it") from error
+_OWN_TYPES, _NAMED_CLASS = Revives.OWN_TYPES, Revives.NAMED_CLASS
 
 
 class Unpacker(HookedUnpacker):
@@ -221,7 +213,7 @@ class Unpacker(HookedUnpacker):
         self.extra = extra
 
     def missing(self, code: int, plain: Any, why: str) -> Any:
-        """See Reader.missing."""
+        """See Reviver.missing."""
         if self.on_unknown == "raw":
             return Raw(code, plain)
         raise UnknownTypeError("$", exactly(plain[0], str), why)
@@ -230,7 +222,7 @@ class Unpacker(HookedUnpacker):
         """The value of an extension, of the kind that has its code."""
         kind = by_code.get(code)
         if kind is not None:
-            plain = data if code in BYTES_KINDS else self.unpack(data)
+            plain = data if code in bytes_codes else self.unpack(data)
             return self._checked(kind, plain)
         if self.extra is not None:
             return self.extra(code, data)
@@ -238,8 +230,15 @@ class Unpacker(HookedUnpacker):
 
     def _checked(self, kind: Kind, plain: Any) -> Any:
         try:
-            if self.trusts is not None and kind.code in NAMED_KINDS and not self.trusts(plain[0]):
-                return Raw(kind.code, plain)
+            if kind.revives is _NAMED_CLASS:
+                if self.trusts is not None and not self.trusts(exactly(plain[0], str)):
+                    return Raw(kind.code, plain)
+            elif kind.revives is not _OWN_TYPES and not self.allow_pickle:
+                raise SerializationError(
+                    "$",
+                    f"a value of the kind {kind.name} is only loaded where the client was opened "
+                    "with allow_pickle=True",
+                )
             return kind.revive(plain, self)
         except (CheckpointIntegrityError, SerializationError, MemoryError):
             raise
@@ -247,30 +246,6 @@ class Unpacker(HookedUnpacker):
             raise CheckpointIntegrityError(
                 None, f"{kind.name} does not fit its data ({error})"
             ) from error
-
-
-def _revive_pickle(plain: bytes, reader: Any) -> Any:
-    if not reader.allow_pickle:
-        raise SerializationError(
-            "$", "a pickled value is only loaded where the client was opened with allow_pickle=True"
-        )
-    try:
-        return pickle.loads(plain)  # noqa: S301
-    except Exception as error:
-        raise SerializationError("$", f"a pickled value cannot be loaded ({error!r})") from error
-
-
-add(Kind(PICKLE, "pickle", lambda value: value, _revive_pickle))
-BYTES_KINDS = frozenset({standard.BIG_INT, standard.SURROGATES, PICKLE, content_links.LINK})
-"""Kinds whose plain data is the extension's bytes as they are."""
-NAMED_KINDS = frozenset(
-    {
-        *(objects.OBJECT, objects.ENUM, objects.NAMED_TUPLE, objects.EXCEPTION, objects.SUBCLASS),
-        *(objects.CLASS, objects.PYDANTIC, objects.PYDANTIC_V1, objects.STRUCT, REGISTERED),
-    }
-)
-"""Kinds whose plain data begins with the name of a class."""
-_UNORDERED = frozenset({standard.SET, standard.FROZENSET, objects.SUBCLASS})
 
 
 def pack(value: Any, allow_pickle: bool = False) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -92,7 +93,7 @@ def _short(value: Any) -> str:
 
 
 def diff_values(old: Any, new: Any) -> Diff:
-    """What changed between two values in memory.
+    """Return what changed between two values in memory.
 
     >>> from holdfast.core.diff import diff_values
     >>> print(diff_values({"step": 1, "log": ["a"]}, {"step": 2, "log": ["a", "b"]}))
@@ -100,14 +101,14 @@ def diff_values(old: Any, new: Any) -> Diff:
     + $.log[1]: 'b'
     """
     from holdfast.core.chunk_encoder import encode
-    from holdfast.core.differ import diff_roots
+    from holdfast.core.differ import Asking, diff_roots
+    from holdfast.system.drive import drive
 
     a, b = encode({"execution_state": old}), encode({"execution_state": new})
     chunks = {**a.chunks, **b.chunks}
-    work = diff_roots(a.root, b.root)
-    try:
-        next(work)
-        while True:
-            work.send(chunks)
-    except StopIteration as end:
-        return end.value  # type: ignore[no-any-return]
+
+    def ask(names: Collection[bytes]) -> Asking[dict[bytes, bytes]]:
+        given: dict[bytes, bytes] = yield names
+        return given
+
+    return drive(diff_roots(a.root, b.root, ask), lambda names: chunks)

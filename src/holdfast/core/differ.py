@@ -8,7 +8,7 @@ difference is the value itself.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from typing import Any, TypeVar
 
 import ormsgpack
@@ -24,20 +24,20 @@ from holdfast.core.chunk_format import (
     REF_NODE,
     unpack_index,
 )
-from holdfast.core.codec import BYTES_KINDS
 from holdfast.core.diff import ByPath, Diff
-from holdfast.core.kinds import Ready
-from holdfast.core.kinds.diff_parts import LISTS, MAPPINGS, SETS, has_parts, parts_of
-from holdfast.core.kinds.objects import SUBCLASS
-from holdfast.core.kinds.standard import ORDERED_DICT, PAIRS
+from holdfast.core.kinds import Ready, bytes_codes, shape_of
+from holdfast.core.kinds.plain_shapes import Parts
+from holdfast.core.kinds.standard import PAIRS
 from holdfast.core.list_alignment import aligned, trimmed
 from holdfast.core.safe_repr import shown
 from holdfast.core.shallow_reader import Hole, shallow
 from holdfast.errors import CheckpointIntegrityError
+from holdfast.system.drive import drive
 
 T = TypeVar("T")
-Chunks = Mapping[bytes, bytes]
-Asking = Generator[Iterable[bytes], Chunks, T]
+Asking = Generator[Any, Any, T]
+Fetch = Callable[[Collection[bytes]], Asking[Mapping[bytes, bytes]]]
+"""Gives chunks by name, and may have to wait for them."""
 
 _ROOT_PATHS = {
     "execution_state": "$",
@@ -49,9 +49,9 @@ _ROOT_PATHS = {
 _KEY_WIDTH = 200
 
 
-def diff_roots(old: bytes, new: bytes, allow_pickle: bool = False) -> Asking[Diff]:
-    """What changed between two states, given chunks as it asks for them."""
-    differ = _Differ(allow_pickle)
+def diff_roots(old: bytes, new: bytes, fetch: Fetch, allow_pickle: bool = False) -> Asking[Diff]:
+    """Return what changed between two states, of which only the chunks that differ are fetched."""
+    differ = _Differ(fetch, allow_pickle)
     try:
         yield from differ.payloads(old, new)
     except RecursionError:
@@ -82,7 +82,8 @@ class _Chunks(dict[bytes, bytes]):
 
 
 class _Differ:
-    def __init__(self, allow_pickle: bool) -> None:
+    def __init__(self, fetch: Fetch, allow_pickle: bool) -> None:
+        self._fetch = fetch
         self.diff = Diff()
         self.allow_pickle = allow_pickle
         self.chunks = _Chunks()
@@ -103,7 +104,7 @@ class _Differ:
     def _need(self, names: Iterable[bytes]) -> Asking[None]:
         missing = [name for name in names if name not in self.chunks]
         if missing:
-            given = yield missing
+            given = yield from self._fetch(missing)
             for name in missing:
                 if name not in given:
                     raise CheckpointIntegrityError(None, f"chunk {name.hex()} is missing")
@@ -249,11 +250,11 @@ class _Differ:
 
     # Dicts, sets and objects.
 
-    def _mappings(self, a: Any, b: Any, path: str, ordered: bool = False) -> Asking[None]:
+    def _mappings(self, a: Any, b: Any, path: str, ordered: bool = False) -> Asking[bool]:
+        """Compare two dicts; where order counts and differs, tell nothing and return False."""
         left, right = yield from self._unlike_items(a, b)
         if ordered and [k for k in left if k in right] != [k for k in right if k in left]:
-            yield from self._replaced(Ready(ORDERED_DICT, a), Ready(ORDERED_DICT, b), path)
-            return
+            return False
         for key in [*left, *(key for key in right if key not in left)]:
             (name, old), (_, new) = left.get(key, _NOTHING), right.get(key, _NOTHING)
             in_a, in_b = key in left, key in right
@@ -261,6 +262,7 @@ class _Differ:
                 continue
             place = yield from self._place(path, name if in_a else right[key][0])
             yield from self._member(in_a, old, in_b, new, place)
+        return True
 
     def _unlike_items(self, a: Any, b: Any) -> Asking[tuple[dict[Any, Any], dict[Any, Any]]]:
         """The items of two dicts, each key with itself and its value; common pages are left out."""
@@ -314,32 +316,22 @@ class _Differ:
                     _put(table, f"{path}{{{text}}}", (yield from self._full(part)))
 
     def _objects(self, a: Ready, b: Ready, path: str) -> Asking[None]:
-        if a.code in LISTS:
-            yield from self._compare(a.plain, b.plain, path)
-        elif a.code in SETS:
-            yield from self._sets(a.plain, b.plain, path)
-        elif a.code == ORDERED_DICT:
-            old = yield from self._opened(a.plain)
-            new = yield from self._opened(b.plain)
-            if _is_mapping(old) and _is_mapping(new):
-                yield from self._mappings(old, new, path, ordered=True)
-            else:
-                yield from self._replaced(a, b, path)
-        elif a.code in MAPPINGS:
-            yield from self._compare(a.plain, b.plain, path)
-        else:
-            yield from self._in_parts(a, b, path)
-
-    def _in_parts(self, a: Ready, b: Ready, path: str) -> Asking[None]:
-        """Compare two objects by their items, attributes and elements, if they are of one class."""
-        old = new = None
-        if has_parts(a.code):
-            old = parts_of(a.code, (yield from self._members_of(a)))
-            new = parts_of(b.code, (yield from self._members_of(b)))
+        """Compare two objects of one kind by what their kind says they consist of."""
+        old = yield from self._parts(a)
+        new = yield from self._parts(b)
         if old is None or new is None or _bytes(old.same) != _bytes(new.same):
             yield from self._replaced(a, b, path)
             return
         told = len(self.diff)
+        for one, other in zip(old.ordered, new.ordered, strict=True):
+            one = yield from self._opened(one)
+            other = yield from self._opened(other)
+            if not _is_mapping(one) or not _is_mapping(other):
+                yield from self._replaced(a, b, path)
+                return
+            if not (yield from self._mappings(one, other, path, ordered=True)):
+                yield from self._replaced(a, b, path)
+                return
         for one, other in zip(old.lists + old.mappings, new.lists + new.mappings, strict=True):
             yield from self._compare(one, other, path)
         for one, other in zip(old.sets, new.sets, strict=True):
@@ -349,11 +341,14 @@ class _Differ:
         if len(self.diff) == told and _bytes(old.unseen) != _bytes(new.unseen):
             yield from self._replaced(a, b, path)
 
-    def _members_of(self, value: Ready) -> Asking[Any]:
-        plain = yield from self._opened(value.plain)
-        if value.code == SUBCLASS and type(plain) is list and len(plain) == 4:
-            return [plain[0], (yield from self._resolved(plain[1])), *plain[2:]]
-        return plain
+    def _parts(self, value: Ready) -> Asking[Parts | None]:
+        """Return what an object consists of, opened as far as its kind needs it to say so."""
+        shape, plain = shape_of(value.code), value.plain
+        if shape.opened_for_parts:
+            plain = yield from self._opened(plain)
+        if shape.opened_for_parts == 2 and type(plain) is list and len(plain) > 1:
+            plain = [plain[0], (yield from self._resolved(plain[1])), *plain[2:]]
+        return shape.parts(plain)
 
     def _places(self, a: Any, b: Any, path: str) -> Asking[None]:
         """The elements of two named tuples: each has its place and cannot have moved."""
@@ -430,7 +425,7 @@ class _Differ:
             return {key: self._whole(part) for key, part in value.items()}
         if cls is Ready:
             return (
-                value if value.code in BYTES_KINDS else Ready(value.code, self._whole(value.plain))
+                value if value.code in bytes_codes else Ready(value.code, self._whole(value.plain))
             )
         if cls is not Hole:
             return value
@@ -445,11 +440,11 @@ _ATOMS = (str, int, bool, float, bytes, type(None))
 
 
 def _answered(asking: Asking[T]) -> T:
-    """The result of what has all it would ask for."""
-    try:
-        next(asking)
-    except StopIteration as end:
-        return end.value  # type: ignore[no-any-return]
+    """Return the result of what has all it would ask for."""
+    return drive(asking, _refuse)
+
+
+def _refuse(asked: Any) -> None:
     raise CheckpointIntegrityError(None, "a chunk is missing")
 
 
@@ -490,6 +485,6 @@ def _extension(value: Any) -> ormsgpack.Ext:
     if type(value) is Hole:
         return ormsgpack.Ext(value.code, value.data)
     if type(value) is Ready:
-        data = value.plain if value.code in BYTES_KINDS else _bytes(value.plain)
+        data = value.plain if value.code in bytes_codes else _bytes(value.plain)
         return ormsgpack.Ext(value.code, data)
     raise TypeError

@@ -18,14 +18,11 @@ from holdfast.core.chunk_encoder import Encoded, encode
 from holdfast.core.chunk_format import PAGED_BYTES, PAGED_DICT, PAGED_STR, REF_LEAF, REF_NODE
 from holdfast.core.codec import OnUnknown, Packer
 from holdfast.core.json_form_reader import MAX_LEVELS, TAG, JsonFormReader, UnrevivingReader
-from holdfast.core.kinds import Unkeepable, by_code, standard
+from holdfast.core.kinds import Unkeepable, by_code
 from holdfast.core.paged_sequences import is_plain_dict
 from holdfast.core.rewrite import rewrite
 from holdfast.core.shallow_reader import Hole, page_entries, shallow
 from holdfast.errors import CheckpointIntegrityError, SerializationError
-
-# Python refuses decimal numbers of more than 4300 digits, and may be told to from 640 on.
-_DECIMAL_BITS = 2048
 
 
 def to_json(value: Any, allow_pickle: bool = False) -> Any:
@@ -159,11 +156,11 @@ class _JsonFormWriter:
         code, plain = self.packer.reduce(value)
         if type(plain) is Hole:
             plain = self._opened(plain)
-        if code == standard.BIG_INT and len(plain) * 8 <= _DECIMAL_BITS:
-            return int.from_bytes(plain, "little", signed=True)
-        if code == standard.PAIRS and type(plain) is list:
-            plain = [plain[i : i + 2] for i in range(0, len(plain), 2)]
-        return _tagged(by_code[code].name, self.value(plain, depth + 1))
+        kind = by_code[code]
+        said = kind.shape.json_value(plain)
+        if said is not None:
+            return said
+        return _tagged(kind.name, self.value(kind.shape.as_json(plain), depth + 1))
 
     def _opened(self, hole: Hole) -> Any:
         """What a hole stands for, one level deep."""

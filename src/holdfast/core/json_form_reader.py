@@ -8,8 +8,8 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-from holdfast.core.codec import BYTES_KINDS, OnUnknown, Unpacker
-from holdfast.core.kinds import REGISTERED, Kind, Ready, by_name, standard
+from holdfast.core.codec import OnUnknown, Unpacker
+from holdfast.core.kinds import Kind, Ready, by_name
 from holdfast.core.value_paths import child_path
 from holdfast.errors import CheckpointIntegrityError, SerializationError, UnknownTypeError
 
@@ -56,8 +56,8 @@ class JsonFormReader(Unpacker):
         """The value of a kind and its plain data."""
         return self._checked(kind, plain)
 
-    def value(self, data: Any, named: bool = False) -> Any:
-        """A value; in a ``named`` list (class name, main part, ...) positions are no steps."""
+    def value(self, data: Any, has_steps: bool = True) -> Any:
+        """Return a value; in plain data such as (class name, main part) positions are no steps."""
         cls = type(data)
         if cls is str or data is None or cls is int or cls is bool:
             return data
@@ -71,7 +71,7 @@ class JsonFormReader(Unpacker):
             parts = []
             self.trail.append(None)
             for at, part in enumerate(data):
-                self.trail[-1] = None if named else at
+                self.trail[-1] = at if has_steps else None
                 parts.append(self.value(part))
             self.trail.pop()
             return parts
@@ -103,22 +103,14 @@ class JsonFormReader(Unpacker):
         kind = by_name.get(name)
         if kind is None:
             raise _Malformed(f"unknown kind of value {name[:60]!r}")
-        if kind.code == standard.PAIRS:
-            return self.made(kind, self._pairs(plain))
         self.trail.append(None)
-        plain = self.value(plain, named=kind.code >= REGISTERED)
+        plain = self.value(plain, has_steps=kind.shape.has_steps)
         self.trail.pop()
+        try:
+            plain = kind.shape.from_json(plain)
+        except ValueError as error:
+            raise _Malformed(str(error)) from None
         return self.made(kind, plain)
-
-    def _pairs(self, data: Any) -> list[Any]:
-        if type(data) is not list:
-            raise _Malformed("a dict that is no list of pairs")
-        flat = []
-        for pair in self.value(data):
-            if type(pair) is not list or len(pair) != 2:
-                raise _Malformed("a dict that is no list of pairs")
-            flat += pair
-        return flat
 
 
 class UnrevivingReader(JsonFormReader):
@@ -127,7 +119,7 @@ class UnrevivingReader(JsonFormReader):
     __slots__ = ()
 
     def made(self, kind: Kind, plain: Any) -> Any:
-        if kind.code in BYTES_KINDS and type(plain) is not bytes:
+        if kind.shape.is_bytes and type(plain) is not bytes:
             raise _Malformed(f"{kind.name} does not fit its data")
         return Ready(kind.code, plain)
 

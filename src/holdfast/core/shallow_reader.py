@@ -16,9 +16,8 @@ from holdfast.core.chunk_format import (
     REF_NODE,
     unpack_index,
 )
-from holdfast.core.codec import BYTES_KINDS
 from holdfast.core.hooked_unpacker import HookedUnpacker
-from holdfast.core.kinds import Ready
+from holdfast.core.kinds import Ready, bytes_codes
 
 HOLES = frozenset({REF_LEAF, REF_NODE, PAGED_LIST, PAGED_DICT, PAGED_STR, PAGED_BYTES})
 
@@ -42,7 +41,7 @@ class _Shallow(HookedUnpacker):
     def meet(self, code: int, data: bytes) -> Hole | Ready:
         if code in HOLES:
             return Hole(code, data)
-        return Ready(code, data if code in BYTES_KINDS else self.unpack(data))
+        return Ready(code, data if code in bytes_codes else self.unpack(data))
 
 
 def page_entries(index: bytes, chunks: Chunks) -> Iterator[tuple[bytes, int, bool, bool]]:

@@ -14,6 +14,7 @@ from holdfast.errors import (
     CheckpointIntegrityError,
     DivergenceError,
     InvalidArgumentError,
+    NoteExistsError,
     RunError,
     SessionLostError,
     StillWaitingError,
@@ -24,7 +25,7 @@ from holdfast.runtime import steps
 from holdfast.runtime.engine import Engine
 from holdfast.runtime.steps import Plan
 from holdfast.session.effects import KINDS, WHOLE, Effect, copied, written
-from holdfast.stores.base import Fence, NoteExists
+from holdfast.stores.base import Fence
 from holdfast.verbs import events, notes, stored_values
 
 logger = logging.getLogger("holdfast")
@@ -114,7 +115,7 @@ def ask(
 ) -> Plan[Effect]:
     """Return the call as it was allowed.
 
-    ApprovalDeniedError if it was not, Fenced if the note is there.
+    ApprovalDeniedError if it was not, FencedError if the note is there.
     """
     if not approval.concerns(effect):
         return effect
@@ -160,7 +161,7 @@ def _wait(
     events.note(engine, written, "approvals", None, {"effect_id": effect.id}, None)
     try:
         yield from written.write(unless)
-    except NoteExists:
+    except NoteExistsError:
         expires = (yield from question(engine, effect.id)).expires_at  # asked before a restart
     waited = 0.0
     while True:
@@ -204,7 +205,7 @@ def _note_decision(
     events.note(engine, written, _channel(effect_id), None, {"allowed": decision.allowed}, None)
     try:
         yield from written.write(unless)
-    except NoteExists:
+    except NoteExistsError:
         return False
     return True
 

@@ -9,6 +9,7 @@ from typing import Any
 from holdfast.errors import (
     ApprovalDeniedError,
     DivergenceError,
+    FencedError,
     RunError,
     SerializationError,
 )
@@ -31,7 +32,6 @@ from holdfast.session.effects import (
 )
 from holdfast.session.functions import path_of
 from holdfast.session.journal import ENDED, RETRY, STARTED, key_of
-from holdfast.stores.base import Fenced
 from holdfast.system.crash_points import reach
 from holdfast.verbs import notes
 
@@ -223,7 +223,7 @@ def _approved(core: Core, effect: Effect) -> Plan[Effect]:
                 core.held().fence,
             )
         )
-    except Fenced:
+    except FencedError:
         raise core.held().lost() from None
     except ApprovalDeniedError as denied:
         yield from _note(core, effect.ended(status="denied", reason=denied.reason), STARTED)

@@ -10,7 +10,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from holdfast.core.codec import OnUnknown
+from holdfast.core.state_migrations import advanced
 from holdfast.errors import (
+    FencedError,
+    NotTheHeadError,
     RunError,
     SchemaMigrationError,
     UnknownEffectError,
@@ -40,8 +43,7 @@ from holdfast.session.log import Entry, Log, passed, turned
 from holdfast.session.shared_lock import Gate
 from holdfast.session.tasks import Plan as TaskPlan
 from holdfast.session.tasks import TaskRecord
-from holdfast.state.migrations import advanced
-from holdfast.stores.base import Fenced, NotTheHead, Query
+from holdfast.stores.base import Query
 from holdfast.system.crash_points import reach
 from holdfast.verbs import notes
 from holdfast.verbs.leases import renew
@@ -187,7 +189,7 @@ class Core:
         lease = self.held()
         try:
             yield from written.write(lease.fence)
-        except Fenced:
+        except FencedError:
             raise lease.lost() from None
 
     def _resume(self, head: CheckpointInfo, noted: list[tuple[str, Any]]) -> Plan[None]:
@@ -453,9 +455,9 @@ class Core:
         unsure, self._unsure = self._unsure, (info, log)
         try:
             yield from heads.write(self.engine, self.head, info, payload, written, lease.fence)
-        except Fenced:
+        except FencedError:
             raise lease.lost() from None
-        except NotTheHead:
+        except NotTheHeadError:
             if unsure is None or not (yield from self._is_there(unsure[0])):
                 last = yield from heads.last(self.session)
                 raise lease.overtaken(last.checkpoint_id if last else "?") from None

@@ -16,6 +16,7 @@ from holdfast.errors import (
     CheckpointIntegrityError,
     CheckpointNotFoundError,
     InvalidArgumentError,
+    NoteExistsError,
     RollbackRefusedError,
     RunError,
 )
@@ -26,7 +27,6 @@ from holdfast.session import recovery
 from holdfast.session.core import ROLLBACK, ROLLED_BACK_FROM, SESSION, Core
 from holdfast.session.effects import Effect
 from holdfast.session.log import Entry, Log, turned
-from holdfast.stores.base import NoteExists
 from holdfast.system.crash_points import reach
 from holdfast.verbs import notes
 from holdfast.verbs.read import ancestors, get_info, restore
@@ -323,5 +323,5 @@ def _note_undone(core: Core, before: str, effect_id: str) -> Plan[None]:
     written.add(core.engine, before, f"undone/{effect_id}", {"effect": effect_id})
     try:
         yield from core.note(written)
-    except NoteExists:
+    except NoteExistsError:
         return

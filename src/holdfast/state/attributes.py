@@ -8,6 +8,7 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from holdfast.core.class_names import is_name
 from holdfast.core.kinds.objects import _slots, set_attributes
 from holdfast.errors import InvalidArgumentError
 
@@ -67,12 +68,6 @@ def declared_names(cls: type) -> set[str]:
     """Names a class declares without having to set them: slots, dataclass fields, annotations."""
     annotated = (inspect.get_annotations(base) for base in cls.__mro__)
     return set(_slots(cls)).union(*annotated)
-
-
-def is_name(name: object) -> bool:
-    """Whether an attribute can have this name, and it is not one of Python's own."""
-    is_dunder = isinstance(name, str) and name.startswith("__") and name.endswith("__")
-    return isinstance(name, str) and name.isidentifier() and not is_dunder
 
 
 def _on_class(cls: type, name: str) -> object:

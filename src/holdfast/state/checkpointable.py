@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple, Self
 
+from holdfast.core.state_tags import DEFAULT_VERSION, State, Version
 from holdfast.errors import InvalidArgumentError
 from holdfast.state import known_classes
 from holdfast.state.state_diff import StateDiff, diff_states
-from holdfast.state.tags import DEFAULT_VERSION, State, Version
 
 
 class LoadedKeys(NamedTuple):

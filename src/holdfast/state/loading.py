@@ -8,6 +8,17 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from holdfast.core.kinds.objects import set_attributes
+from holdfast.core.state_migrations import migrated
+from holdfast.core.state_tags import (
+    CLASS,
+    MARK,
+    VERSION,
+    State,
+    fields_of,
+    is_escaped,
+    is_tagged,
+    ordered,
+)
 from holdfast.core.value_paths import child_path
 from holdfast.errors import InvalidArgumentError, SchemaMigrationError, SerializationError
 from holdfast.state import known_classes
@@ -21,20 +32,9 @@ from holdfast.state.attributes import (
     write,
 )
 from holdfast.state.checkpointable import Checkpointable, LoadedKeys
-from holdfast.state.migrations import brought_up
-from holdfast.state.options import options, packed, unpacked
+from holdfast.state.options import isolated, options, packed, unpacked
 from holdfast.state.state_dicts import map_parts
 from holdfast.state.state_diff import same
-from holdfast.state.tags import (
-    CLASS,
-    MARK,
-    VERSION,
-    State,
-    fields_of,
-    is_escaped,
-    is_tagged,
-    ordered,
-)
 from holdfast.state.torch_objects import (
     check_place,
     is_live_state,
@@ -53,15 +53,24 @@ def load(obj: Checkpointable, state: State, strict: bool) -> LoadedKeys:
             f"load_state_dict wants what state_dict() gave, not {type(state).__name__}"
         )
     loading = _Loading(strict)
-    loading.plan(*brought_up(_checked(state, "$"), *_only(obj)), "$")
+    loading.plan(*_brought_up(_checked(state, "$"), *_only(obj)), "$")
     loading.refuse_what_does_not_fit(type(obj).__name__)
     loading.commit()
     return LoadedKeys(loading.missing, loading.unexpected)
 
 
+def _brought_up(
+    state: State,
+    target_of: Callable[[str], Checkpointable | None],
+    why_none: Callable[[str], str],
+) -> tuple[Checkpointable, State]:
+    """Return the object a state is for, and the state at the version of that object's class."""
+    return migrated(state, target_of, lambda obj: obj._checkpoint_version(), isolated, why_none)
+
+
 def current(state: State, obj: Checkpointable) -> State:
     """A state at the version of an object's class."""
-    return brought_up(_checked(state, "$"), *_only(obj))[1]
+    return _brought_up(_checked(state, "$"), *_only(obj))[1]
 
 
 def clone(obj: A) -> A:
@@ -218,7 +227,7 @@ class _Loading:
             cls = known_classes.find(name, owner, path)
             return None if cls is None else _made(cls, path)
 
-        obj, state = brought_up(
+        obj, state = _brought_up(
             _checked(state, path),
             target_of,
             lambda name: (

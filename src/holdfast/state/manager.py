@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, Self, TypeVar
 
 from holdfast.client import SyncClient
+from holdfast.core.state_tags import AGENT_ID, State
 from holdfast.errors import CheckpointIntegrityError, CheckpointNotFoundError, InvalidArgumentError
 from holdfast.model import Checkpoint, CheckpointInfo, checked_name
 from holdfast.state.checkpointable import Checkpointable, as_checkpointable
@@ -15,7 +16,6 @@ from holdfast.state.options import using
 from holdfast.state.rollback import Rollback
 from holdfast.state.save_queue import PendingSave, SaveQueue
 from holdfast.state.state_diff import StateDiff, diff_states
-from holdfast.state.tags import AGENT_ID, State
 
 A = TypeVar("A", bound=Checkpointable)
 

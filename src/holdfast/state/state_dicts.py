@@ -8,14 +8,14 @@ from contextvars import ContextVar
 from typing import Any
 
 from holdfast.core.codec import Packer
-from holdfast.core.kinds.objects import OBJECT_KIND, PYDANTIC_KIND, PYDANTIC_V1_KIND, kind_by_type
+from holdfast.core.kinds.objects import kind_by_type
 from holdfast.core.kinds.standard import TUPLE
+from holdfast.core.state_tags import CLASS, MARK, VERSION, State, escaped, is_tagged, ordered
 from holdfast.core.value_paths import child_path
 from holdfast.errors import SerializationError
 from holdfast.state.attributes import checked_names, read
 from holdfast.state.checkpointable import Checkpointable
 from holdfast.state.options import isolated, options, unpacked
-from holdfast.state.tags import CLASS, MARK, VERSION, State, escaped, is_tagged, ordered
 from holdfast.state.torch_objects import live_class, live_state
 
 _open: ContextVar[tuple[int, ...]] = ContextVar("holdfast_open_objects", default=())
@@ -42,7 +42,7 @@ def state_dict_of(obj: Checkpointable) -> State:
 
 def _refuse_contents(cls: type) -> None:
     kind = kind_by_type(cls)
-    if kind is not None and kind not in (OBJECT_KIND, PYDANTIC_KIND, PYDANTIC_V1_KIND):
+    if kind is not None and not kind.shape.only_attributes:
         raise SerializationError(
             "$",
             f"{cls.__name__} is a {kind.name}, whose contents are no attributes and would be lost; "

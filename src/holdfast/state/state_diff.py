@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, TypedDict
 
+from holdfast.core.state_tags import VERSION, State, same_version
 from holdfast.state.options import packed
-from holdfast.state.tags import VERSION, State, same_version
 
 
 class StateDiff(TypedDict):

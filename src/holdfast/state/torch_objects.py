@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 from holdfast.core.kinds.torch_values import is_live
+from holdfast.core.state_tags import CLASS, DEFAULT_VERSION, VERSION, State
 from holdfast.errors import SchemaMigrationError, SerializationError
-from holdfast.state.tags import CLASS, DEFAULT_VERSION, VERSION, State
 
 MODULE, OPTIMIZER, SCHEDULER = "torch.nn.Module", "torch.optim.Optimizer", "torch.optim.LRScheduler"
 _WORDS = {MODULE: "module", OPTIMIZER: "optimizer", SCHEDULER: "scheduler"}

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from holdfast.stores.capabilities import Volatile as Volatile
     from holdfast.stores.capabilities import Waits as Waits
     from holdfast.stores.file import FileStore as FileStore
+    from holdfast.stores.key_value import KeyValueStore as KeyValueStore
     from holdfast.stores.memory import MemoryStore as MemoryStore
     from holdfast.stores.objects import LargeBlobs as LargeBlobs
     from holdfast.stores.postgres import PostgresStore as PostgresStore
@@ -58,11 +59,7 @@ _homes = {
         "NoteExistsError",
         "RefusedError",
     ),
-    "stores.async_base": (
-        "AsyncStore",
-        "at_once",
-        "in_threads",
-    ),
+    "stores.async_base": ("AsyncStore", "at_once", "in_threads"),
     "stores.base": (
         "Collected",
         "Commit",
@@ -85,6 +82,7 @@ _homes = {
         "Waits",
     ),
     "stores.file": ("FileStore",),
+    "stores.key_value": ("KeyValueStore",),
     "stores.memory": ("MemoryStore",),
     "stores.objects": ("LargeBlobs",),
     "stores.postgres": ("PostgresStore",),

@@ -14,12 +14,14 @@ from holdfast.errors import (
     CheckpointIntegrityError,
     CheckpointNotFoundError,
     InvalidArgumentError,
+    MissingBaseError,
+    NoteExistsError,
 )
 from holdfast.model import CheckpointInfo
 from holdfast.runtime import steps
 from holdfast.runtime.engine import Engine
 from holdfast.runtime.steps import Plan
-from holdfast.stores.base import Commit, MissingBase, NoteExists, NotesOnly, Query
+from holdfast.stores.base import Commit, NotesOnly, Query
 from holdfast.verbs.bundle_file import WITH_NOTES, WITHOUT_NOTES, Reader, Writer
 from holdfast.verbs.ids import resolve
 from holdfast.verbs.links import copy_linked, links_of
@@ -218,7 +220,7 @@ def _bring(
                 info, {**fresh, **notes.chunks}, base, False, notes.notes, behind=behind
             )
             return (yield from _commit(commit))
-        except MissingBase:  # removed meanwhile, and its chunks perhaps too
+        except MissingBaseError:  # removed meanwhile, and its chunks perhaps too
             commit = replace(commit, chunks={**chunks, **notes.chunks}, base=None)
             return (yield from _commit(commit))
     except CheckpointConflictError:
@@ -232,7 +234,7 @@ def _commit(commit: Commit | NotesOnly) -> Plan[int]:
         try:
             yield from steps.commit(commit)
             break
-        except NoteExists as error:
+        except NoteExistsError as error:
             taken = (error.note.scope, error.note.key)
             left = tuple(note for note in commit.notes if (note.scope, note.key) != taken)
             commit = replace(commit, notes=left)

@@ -16,7 +16,7 @@ import re
 import stat
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -39,13 +39,14 @@ from holdfast.errors import (
     StoreFormatError,
     StoreFullError,
 )
-from holdfast.model import CheckpointInfo, as_framework, checked_name, microseconds, moment
+from holdfast.model import CheckpointInfo, check_record, checked_name, microseconds, moment
+from holdfast.model.decoding import info_of_plain
+from holdfast.model.record import plain_of
 from holdfast.stores.base import Note, NotesOnly, gather
 from holdfast.system.atomic_files import Draft
 from holdfast.system.directories import sync_directory
 from holdfast.system.unfinished import Unfinished
 from holdfast.verbs.chains import circle_error, circles, is_next, next_in
-from holdfast.verbs.checks import check_record
 from holdfast.verbs.links import Walk, links_of
 from holdfast.verbs.notes import check
 from holdfast.verbs.read import verify_record
@@ -118,7 +119,7 @@ class Writer:
     def add(self, info: CheckpointInfo, chunks: dict[bytes, bytes]) -> None:
         with self._errors():
             self._add_chunks(chunks)
-            self._frame(_RECORD, pack(_as_plain(info)))
+            self._frame(_RECORD, pack(plain_of(info.__dict__)))
         self.records += 1
 
     def add_note(self, note: Note, chunks: dict[bytes, bytes]) -> None:
@@ -165,21 +166,14 @@ class Writer:
         self._unfinished.close()
 
 
-def _as_plain(info: CheckpointInfo) -> dict[str, Any]:
-    plain = {f.name: getattr(info, f.name) for f in fields(info)}
-    return {**plain, "framework": info.framework.value, "created_at": microseconds(info.created_at)}
-
-
 def _from_plain(data: bytes) -> CheckpointInfo:
     try:
-        plain = unpack(data, "raw")
-        framework, created_at = as_framework(plain["framework"]), moment(plain["created_at"])
-        info = CheckpointInfo(**{**plain, "framework": framework, "created_at": created_at})
+        info = info_of_plain(unpack(data, "raw"))
         check_record(info)
         if not _CONTENT_ID.fullmatch(info.content_id):
             raise ValueError("it names no content")
         return info
-    except (KeyError, OverflowError, TypeError, ValueError, InvalidArgumentError) as error:
+    except (LookupError, OverflowError, TypeError, ValueError) as error:
         raise CheckpointIntegrityError(None, f"unreadable record in the bundle ({error})") from None
 
 

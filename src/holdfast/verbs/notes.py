@@ -41,9 +41,9 @@ class NoteBatch:
         self.notes += (Note.of(scope, key, body, expires_at),)
 
     def write(self, unless: Fence | None = None) -> Plan[None]:
-        """Write them, all or none; NoteExists if a scope has one of the keys.
+        """Write them, all or none; NoteExistsError if a scope has one of the keys.
 
-        Fenced if the note that is given is there.
+        FencedError if the note that is given is there.
         """
         yield from steps.commit(NotesOnly(self.notes, self.chunks, unless=unless))
 

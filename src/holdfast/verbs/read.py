@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -11,7 +11,6 @@ from holdfast.core.chunk_format import checked
 from holdfast.core.codec import OnUnknown, Trusts
 from holdfast.core.diff import Diff
 from holdfast.core.differ import diff_roots
-from holdfast.core.migrations import CURRENT_SCHEMA_VERSION, migrate_record
 from holdfast.core.safe_repr import briefly
 from holdfast.errors import (
     CheckpointIntegrityError,
@@ -23,6 +22,7 @@ from holdfast.model import (
     PAYLOAD,
     Checkpoint,
     CheckpointInfo,
+    check_known,
     checked_name,
     checksum_fits,
     is_count,
@@ -81,6 +81,7 @@ def revive(
     info = record.info
     if verify:
         verify_record(info)
+    check_known(info)
     try:
         payload = decode(
             bytes.fromhex(info.content_id),
@@ -96,10 +97,7 @@ def revive(
         raise CheckpointIntegrityError(info.checkpoint_id, error.reason) from None
     if type(payload) is not dict or not set(payload) <= set(PAYLOAD):
         raise CheckpointIntegrityError(info.checkpoint_id, "its payload is of another shape")
-    checkpoint = Checkpoint.from_parts(info, payload)
-    if info.schema_version != CURRENT_SCHEMA_VERSION:
-        return Checkpoint.from_dict(migrate_record(checkpoint.as_dict()))
-    return checkpoint
+    return Checkpoint.from_parts(info, payload)
 
 
 def verify_record(info: CheckpointInfo) -> None:
@@ -266,7 +264,7 @@ def tree(agent_id: str, session_id: str) -> Plan[Tree]:
 
 
 def diff(engine: Engine, a: str, b: str) -> Plan[Diff]:
-    """What changed from one checkpoint to another; only what differs is read."""
+    """Return what changed from one checkpoint to another; only what differs is read."""
     first = yield from get_info(a)
     second = yield from get_info(b)
     at_hand: dict[bytes, bytes] = {}
@@ -274,18 +272,13 @@ def diff(engine: Engine, a: str, b: str) -> Plan[Diff]:
         for info in (first, second):
             record = yield from steps.load(info.checkpoint_id)
             at_hand.update(record.chunks if record is not None else {})
-    work = diff_roots(
-        bytes.fromhex(first.content_id),
-        bytes.fromhex(second.content_id),
-        allow_pickle=engine.allow_pickle,
-    )
-    try:
-        wanted = next(work)
-        while True:
-            missing = [name for name in wanted if name not in at_hand]
-            if missing:
-                stored = yield from steps.fetch(missing)
-                at_hand.update({name: checked(name, data) for name, data in stored.items()})
-            wanted = work.send(at_hand)
-    except StopIteration as end:
-        return end.value  # type: ignore[no-any-return]
+
+    def fetch(names: Collection[bytes]) -> Plan[dict[bytes, bytes]]:
+        missing = [name for name in names if name not in at_hand]
+        if missing:
+            stored = yield from steps.fetch(missing)
+            at_hand.update({name: checked(name, data) for name, data in stored.items()})
+        return at_hand
+
+    old, new = bytes.fromhex(first.content_id), bytes.fromhex(second.content_id)
+    return (yield from diff_roots(old, new, fetch, engine.allow_pickle))

@@ -99,7 +99,7 @@ class Blocks:
             self._collect()
 
     def rest(self) -> Mapping[bytes, bytes]:
-        """The chunks that are not committed yet, for the commit of whatever leads to them all."""
+        """Return the chunks that are not committed yet, to go with whatever leads to them all."""
         self._await_commit()
         rest, self._done, self._done_bytes = self._done, {}, 0
         return rest

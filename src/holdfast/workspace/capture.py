@@ -82,7 +82,7 @@ class Capturer:
         return self._index.folders
 
     def sources(self) -> Sources:
-        """The large files that a fork may be cloned from."""
+        """Return the large files that a fork may be cloned from."""
         return {} if self._index is None else sources(self._index.folders)
 
     def take(
@@ -94,7 +94,7 @@ class Capturer:
         kind: str = "snapshot",
         decide: Decide | None = None,
     ) -> Snapshot:
-        """A snapshot of the workspace as it is; its note expires after so many seconds, if any.
+        """Take a snapshot of the workspace; its note expires after so many seconds, if any.
 
         Where nothing changed and there is nothing to say, no new note is written. What ``decide``
         returns, once everything was looked at, is said in any case.
@@ -123,7 +123,7 @@ class Capturer:
         kind: str,
         decide: Decide | None,
     ) -> Snapshot | None:
-        """A snapshot, or None if what it is built on was removed from the store meanwhile."""
+        """Take a snapshot; return None if what it is built on was removed meanwhile."""
         index = self._current_index()
         before = index.pin
         blocks = Blocks(self._store)
@@ -155,7 +155,7 @@ class Capturer:
         return snapshot
 
     def _current_index(self) -> Index:
-        """The index, read again if another process wrote it, and blank if nothing keeps it."""
+        """Return the index: read again if another process wrote it, blank if nothing keeps it."""
         stamp = _stamp(self._local.index)
         if self._index is None or stamp != self._stamp:
             self.forget()
@@ -173,7 +173,7 @@ class Capturer:
         return self._index
 
     def _changes(self, index: Index) -> Changes | None:
-        """What changed since the last snapshot, if a watcher can tell."""
+        """Return what changed since the last snapshot, if a watcher can tell."""
         if self.watcher is None:
             return None
         dirty = self.watcher.changes()
@@ -273,7 +273,7 @@ class Capturer:
     def look(
         self, wanted: frozenset[bytes] = frozenset(), decide: Decide | None = None
     ) -> Snapshot:
-        """A snapshot to compare with, or to be able to go back to."""
+        """Take a snapshot to compare with, or to be able to go back to."""
         return self.take(seconds=LOOK_SECONDS, wanted=wanted, kind=LOOK, decide=decide)
 
     def forget(self, for_good: bool = False) -> None:
@@ -312,7 +312,7 @@ class Capturer:
 
 
 def _serves(pin: Pin, index: Index, seconds: float | None) -> bool:
-    """Whether what keeps the last snapshot keeps this one too, and for long enough."""
+    """Return whether what keeps the last snapshot keeps this one too, and for long enough."""
     top = index.folders[b""]
     if (pin.tree_id, pin.chunk) != (top.tree_id, top.chunk):
         return False
@@ -338,7 +338,7 @@ def _path(skipped: Skipped) -> str:
 
 
 def _has_links(folder: Folder | None) -> bool:
-    """Whether a file in it has other names, through which it may change unseen by a watcher."""
+    """Return whether a file in it has other names, through which it may change unseen."""
     return folder is not None and any(
         key is not None and key[LINKS] > 1 and stat.S_ISREG(key[MODE])
         for key in folder.keys.values()

@@ -21,7 +21,7 @@ Sources = Mapping[bytes, tuple[bytes, Key]]
 
 
 def sources(folders: Mapping[bytes, Folder]) -> dict[bytes, tuple[bytes, Key]]:
-    """The large files of a workspace, by content; only those a change of which would show."""
+    """Return the large files of a workspace by content, as far as a change of them would show."""
     found: dict[bytes, tuple[bytes, Key]] = {}
     for path, folder in folders.items():
         for name, entry in folder.entries.items():

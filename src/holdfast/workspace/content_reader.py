@@ -34,7 +34,7 @@ class ContentReader:
         self._new: dict[bytes, object] = {}
 
     def read(self, fd: int, key: Key, before: Entry | None) -> Entry:
-        """The entry of an open file that has that key: no more of it than it had then."""
+        """Read an open file that has that key, no more of it than it had then; return its entry."""
         mode, mtime = file_mode(key[MODE]), key[MTIME]
         if key[SIZE] > SMALL:
             return self._large(fd, mode, mtime, key[SIZE], before)
@@ -79,7 +79,7 @@ class ContentReader:
         return self._new[content] if content in self._new else self._stored(content)
 
     def settled(self, entry: Entry) -> Entry:
-        """The entry with where its bytes lie, once all blocks have their names."""
+        """Return the entry with where its bytes lie, once all blocks have their names."""
         if isinstance(entry.location, PendingLocation):
             return entry._replace(location=entry.location.location())
         if isinstance(entry.location, _Pieces):

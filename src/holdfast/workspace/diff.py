@@ -69,7 +69,7 @@ class TreeDiff:
 
 
 def compare(reader: TreeReader, a: bytes | None, b: bytes | None, text: bool = False) -> TreeDiff:
-    """What changed from one tree to another; only what differs is read. None is an empty tree."""
+    """Return what changed from one tree to another, reading only that; None is an empty tree."""
     pairs = list(differing(reader, a, b))
     added = {path: new for path, old, new in pairs if old is None and new is not None}
     removed = {path: old for path, old, new in pairs if new is None and old is not None}
@@ -107,7 +107,7 @@ def compare_captured(store: Store, old: Any, new: Any) -> TreeDiff:
 
 
 def _shown(entries: dict[bytes, Entry]) -> tuple[str, ...]:
-    """Paths in order; of directories only the empty ones, with a slash at their end."""
+    """Return paths in order; of directories only the empty ones, with a slash at their end."""
     above = {path.rpartition(b"/")[0] for path in entries}
     return tuple(
         os.fsdecode(path + b"/" if entry.kind == DIRECTORY else path)
@@ -136,7 +136,7 @@ def _renames(removed: dict[bytes, Entry], added: dict[bytes, Entry]) -> list[tup
 def differing(
     reader: TreeReader, a: bytes | None, b: bytes | None
 ) -> Iterator[tuple[bytes, Entry | None, Entry | None]]:
-    """Every path at which two trees differ, with what stands there in each."""
+    """Yield every path at which two trees differ, with what stands there in each."""
     level = [(b"", a, b)]
     count = 0
     for _ in range(MAX_DEPTH):
@@ -192,7 +192,7 @@ def _text(reader: TreeReader, path: bytes, old: Entry | None, new: Entry | None)
 
 
 def _lines(reader: TreeReader, entry: Entry | None) -> list[str] | None:
-    """The lines of a text; None for what is none."""
+    """Return the lines of a text; None for what is none."""
     if entry is None or entry.kind == DIRECTORY:
         return []
     data = entry.location if entry.kind == SYMLINK else b"".join(reader.read(entry))
@@ -202,7 +202,7 @@ def _lines(reader: TreeReader, entry: Entry | None) -> list[str] | None:
 
 
 def _on_one_line(text: str) -> str:
-    """Names may hold line breaks; what is printed of them must not."""
+    """Return a name with its line breaks escaped, and whatever else would not be printed."""
     return "".join(
         c if c.isprintable() or "\udc80" <= c <= "\udcff" else c.encode("unicode_escape").decode()
         for c in text
@@ -210,5 +210,5 @@ def _on_one_line(text: str) -> str:
 
 
 def is_binary(data: bytes) -> bool:
-    """Whether these are not the bytes of a text, as git tells: there is a NUL near the start."""
+    """Return whether these are not the bytes of a text: as git tells, by a NUL near the start."""
     return b"\x00" in data[:8000]

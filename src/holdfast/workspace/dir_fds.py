@@ -13,7 +13,7 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def open_root(root: bytes) -> int:
-    """The workspace itself, which may be reached through symlinks of the user's choice."""
+    """Open the workspace itself, which may be reached through symlinks of the user's choice."""
     return os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
 
@@ -40,7 +40,7 @@ class DirFds:
             os.close(self._open.popitem()[1])
 
     def directory(self, path: bytes) -> int:
-        """The descriptor of a directory; that of the one asked for just before stays open too."""
+        """Return the descriptor of a directory; the one asked for just before stays open too."""
         fd = self._open.pop(path, None)
         if fd is None:
             fd = self._walk(path)

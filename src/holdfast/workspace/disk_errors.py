@@ -23,7 +23,7 @@ def check_room(directory: bytes, plan: RestorePlan) -> None:
 
 
 def explained(error: BaseException, path: bytes, outcome: str) -> BaseException:
-    """An error of the disk in words that say where it was, and how things are now."""
+    """Return an error of the disk in words that say where it was, and how things are now."""
     if isinstance(error, OSError):
         reason = error.strerror or str(error)
         if isinstance(error, NotADirectoryError):

@@ -79,29 +79,29 @@ def symlink_entry(target: bytes, mtime: int) -> Entry:
 
 
 def file_mode(mode: int) -> int:
-    """The permission bits of a file that are kept."""
+    """Return the permission bits of a file that are kept."""
     return mode & _FILE_MODE
 
 
 def directory_mode(mode: int) -> int:
-    """The permission bits of a directory that are kept."""
+    """Return the permission bits of a directory that are kept."""
     return mode & _DIRECTORY_MODE
 
 
 def is_reserved(name: bytes) -> bool:
-    """Whether a name is never captured and never written: git's, Holdfast's own."""
+    """Return whether a name is never captured and never written: git's, Holdfast's own."""
     return name[:1] == b"." and (
         name.lower() in (b".git", b".holdfast") or name.startswith((TEMPORARY, HELD))
     )
 
 
 def tree_id(entries: Mapping[bytes, Entry]) -> bytes:
-    """The id of a directory that holds these, given in the order of their names."""
+    """Return the id of a directory that holds these, given in the order of their names."""
     return _id_of(_rows(entries))
 
 
 def _rows(entries: Mapping[bytes, Entry]) -> list[list[Any]]:
-    """What the id is made of: all but where the bytes lie."""
+    """Return what the id is made of: all but where the bytes lie."""
     return [[name, *entry[:5]] for name, entry in entries.items()]
 
 
@@ -110,7 +110,7 @@ def _id_of(rows: list[list[Any]]) -> bytes:
 
 
 def pack_tree(entries: Mapping[bytes, Entry]) -> tuple[bytes, bytes]:
-    """The id and the chunk of a directory."""
+    """Return the id and the chunk of a directory."""
     rows = _rows(entries)
     identity = _id_of(rows)
     links: dict[tuple[bytes, bool], int] = {}
@@ -127,7 +127,7 @@ def pack_tree(entries: Mapping[bytes, Entry]) -> tuple[bytes, bytes]:
 
 
 def parse_tree(raw: bytes) -> DirectoryTree:
-    """The directory of a chunk, whoever made it; one that could do harm is refused."""
+    """Return the directory of a chunk, whoever made it; refuse one that could do harm."""
     try:
         version, identity, rows, links = unpack(raw)
         if version != _VERSION:
@@ -211,13 +211,13 @@ def check_target(target: object) -> None:
 
 
 def pack_pieces(pieces: Sequence[tuple[bytes, int]]) -> bytes:
-    """The chunk that lists the pieces of a large file, each with its size."""
+    """Return the chunk that lists the pieces of a large file, each with its size."""
     blocks = [ContentLink(name, True) for name, _ in pieces]
     return pack([_VERSION, blocks, [size for _, size in pieces]])
 
 
 def parse_pieces(raw: bytes, size: int) -> list[tuple[bytes, int]]:
-    """The pieces of a file of that size."""
+    """Return the pieces of a file of that size."""
     try:
         version, blocks, sizes = unpack(raw)
         if version != _VERSION or len(blocks) != len(sizes):

@@ -53,7 +53,7 @@ class IgnoreRules:
         ]
 
     def leave_out(self, path: bytes, is_directory: bool) -> bool:
-        """Whether a path of the workspace is ignored; the directories above it are not."""
+        """Return whether a path of the workspace is ignored; the directories above it are not."""
         rules: IgnoreRules | None = self
         while rules is not None:
             name = path[rules._below :]
@@ -94,7 +94,7 @@ def _either(regexes: list[bytes]) -> re.Pattern[bytes] | None:
 
 
 def parse(text: bytes) -> list[_Rule]:
-    """The rules of a file; lines that can never fit anything are dropped, as git does."""
+    """Return the rules of a file; lines that can never fit anything are dropped, as git does."""
     lines = text.removeprefix(b"\xef\xbb\xbf").split(b"\n")
     rules = (_rule(line.removesuffix(b"\r")) for line in lines)
     return [rule for rule in rules if rule is not None]
@@ -125,7 +125,7 @@ def _without_trailing_spaces(line: bytes) -> bytes:
 
 
 def _translate(glob: bytes, anchored: bool) -> bytes | None:
-    """A regular expression for a glob; None if it fits nothing."""
+    """Return a regular expression for a glob; None if it fits nothing."""
     out: list[bytes] = []
     at, end = 0, len(glob)
     while at < end:
@@ -179,7 +179,7 @@ _CLASSES = {
 
 
 def _bracket(glob: bytes, at: int) -> tuple[bytes | None, int]:
-    """The class that begins after a [, and where it ends."""
+    """Return the class that begins after a [, and where it ends."""
     negated = glob[at : at + 1] in (b"!", b"^")
     at += negated
     parts: list[bytes] = []

@@ -21,6 +21,8 @@ from holdfast.workspace.stat_keys import Key
 
 _SUM_BYTES = 8
 _REWRITE = 2**62
+_PIN = "anchor"
+"""How the row of what keeps the snapshot is marked in the file."""
 
 
 class Folder:
@@ -62,7 +64,7 @@ class Folder:
         self._entries = entries
 
     def row(self) -> list[Any]:
-        """Plain data, for the log."""
+        """Return plain data, for the log."""
         entries = self._entries
         rows = self._rows if entries is None else [_row(*item) for item in entries.items()]
         return [
@@ -73,7 +75,7 @@ class Folder:
 
     @classmethod
     def from_row(cls, row: list[Any]) -> Folder:
-        """The folder of a row."""
+        """Return the folder of a row."""
         folder = cls(row[0])
         key, folder.outer, folder.inner, folder.tree_id, folder.chunk = row[1:6]
         folder.files, folder.size, folder._rows, names, keys, others = row[6:]
@@ -113,11 +115,11 @@ class Pin:
     checkpoints: tuple[str, ...] = ()
 
     def also_kept_by(self, checkpoint_id: str) -> Pin:
-        """The same, when a checkpoint holds the tree too; the newest few are remembered."""
+        """Return the same, kept by a checkpoint too; the newest few are remembered."""
         return replace(self, checkpoints=(*self.checkpoints, checkpoint_id)[-8:])
 
     def row(self) -> list[Any]:
-        """Plain data, for the log."""
+        """Return plain data, for the log."""
         return [
             *(self.scope, self.key, self.after, self.tree_id, self.chunk, self.until),
             list(self.checkpoints),
@@ -125,7 +127,7 @@ class Pin:
 
     @classmethod
     def from_row(cls, row: list[Any]) -> Pin:
-        """The pin of a row."""
+        """Return the pin of a row."""
         scope, key, after, tree_id, chunk, until, checkpoints = row
         return cls(scope, key, after, tree_id, chunk, until, tuple(checkpoints))
 
@@ -154,9 +156,9 @@ class Index:
         identity, *rows = _rows(data) or [None]
         if identity != self.identity:
             return self
-        last = max((i for i, row in enumerate(rows) if row[0] == "anchor"), default=-1)
+        last = max((i for i, row in enumerate(rows) if row[0] == _PIN), default=-1)
         for kind, row in rows[: last + 1]:  # what comes later is of a snapshot that nothing keeps
-            if kind == "anchor":
+            if kind == _PIN:
                 self.pin = Pin.from_row(row)
             elif kind == "gone":
                 self.folders.pop(row, None)
@@ -183,7 +185,7 @@ class Index:
             ["folder", self.folders[path].row()] for path in self._changed if path in self.folders
         ]
         self._logged += len(rows) + 1
-        pin = [] if self.pin is None else [["anchor", self.pin.row()]]
+        pin = [] if self.pin is None else [[_PIN, self.pin.row()]]
         if self._logged > 2 * len(self.folders) + 100 or not os.path.exists(self.file):
             rows = [["folder", folder.row()] for folder in self.folders.values()]
             self._replace([self.identity, *rows, *pin])
@@ -205,7 +207,7 @@ def _framed(row: Any) -> bytes:
 
 
 def _rows(data: bytes) -> list[Any]:
-    """The rows of a log, as far as it is whole; one more, of nothing, if it is not."""
+    """Return the rows of a log, as far as it is whole; one more, of nothing, if it is not."""
     rows: list[Any] = []
     at = 0
     while at < len(data):

@@ -17,7 +17,7 @@ class KnownContents:
         self._others: dict[bytes, object] = {}
 
     def find(self, folders: Mapping[bytes, Folder], content: bytes) -> object:
-        """Where the bytes of a file lie, if one of the folders has such a file."""
+        """Return where the bytes of a file lie, if one of the folders has such a file."""
         if content in self._others:
             return self._others[content]
         if not self._is_complete:

@@ -166,7 +166,7 @@ class AsideCleaner:
             found.append((opened, is_still))
         if is_new:
             self._keep(self.done.late)
-        reach("workspace:with_entries")
+        reach("workspace:amended")
         left: list[_OpenedFile] = []
         for opened, is_still in found:
             if not opened.is_gone and is_open_for_writing(opened.fd):
@@ -185,7 +185,7 @@ class AsideCleaner:
         return left
 
     def _read(self, opened: _OpenedFile) -> tuple[Entry, bool]:
-        """What a file holds, and whether it held still while it was read."""
+        """Return what a file holds, and whether it held still while it was read."""
         before: Key = key_of(os.fstat(opened.fd))
         os.lseek(opened.fd, 0, os.SEEK_SET)
         entry = self._content_reader.read(opened.fd, before, opened.moved.entry)
@@ -221,7 +221,7 @@ class AsideCleaner:
 
 
 def _digest(fd: int) -> bytes:
-    """The hash of what an open file holds now, as far as it reached when this began."""
+    """Return the hash of what an open file holds now, as far as it reached when this began."""
     os.lseek(fd, 0, os.SEEK_SET)
     rest = os.fstat(fd).st_size
     digest = hashlib.sha256()
@@ -237,7 +237,7 @@ def left_aside(
     moves: Iterable[tuple[bytes, bytes]],
     wanted: Callable[[bytes], Iterable[Entry | None]],
 ) -> tuple[list[MovedAside], list[tuple[bytes, bytes]]]:
-    """What a restore that was killed left aside and that neither of its trees has.
+    """Return what a restore that was killed left aside and that neither of its trees has.
 
     ``wanted`` gives what the trees say of a path. The second list is of directories, which somebody
     put where a file was to be.
@@ -269,7 +269,7 @@ def left_aside(
 
 
 def _holds(aside: int, slot: bytes, key: Key, entry: Entry) -> bool:
-    """Whether a file that was left aside holds what an entry says."""
+    """Return whether a file that was left aside holds what an entry says."""
     if stat.S_ISLNK(key[MODE]):
         return entry.kind == SYMLINK and os.readlink(slot, dir_fd=aside) == entry.location
     if entry.kind != FILE or not stat.S_ISREG(key[MODE]) or key[SIZE] != entry.size:

@@ -70,12 +70,12 @@ class RestoreJournal:
     """What is made or moved aside: its name there, and the path it belongs to."""
 
     def pack(self) -> bytes:
-        """The bytes of its file."""
+        """Return the bytes of its file."""
         return ormsgpack.packb([self.target, self.undo, self.staging, self.paths, self.moves])
 
     @classmethod
     def unpack(cls, data: bytes) -> RestoreJournal:
-        """The journal of a file."""
+        """Return the journal of a file."""
         target, undo, staging, paths, *more = ormsgpack.unpackb(data)
         moves = more[0] if more else []  # which 0.2 did not write down
         return cls(target, undo, staging, paths, [(slot, path) for slot, path in moves])
@@ -142,7 +142,7 @@ class LocalState:
             return LockFile(path)
 
     def journal(self) -> RestoreJournal | None:
-        """The restore that was begun and not ended, if there is one."""
+        """Return the restore that was begun and not ended, if there is one."""
         try:
             with open(self._journal, "rb") as file:
                 data = file.read()

@@ -9,7 +9,7 @@ import signal
 
 
 def is_open_for_writing(fd: int) -> bool:
-    """Whether a file that was opened for reading may still be written to, by whomever.
+    """Return whether a file that was opened for reading may still be written to, by whomever.
 
     Linux grants a lease for reading only where nobody writes, to the owner of a file. Where it
     cannot be asked, as on other systems, the answer is no.

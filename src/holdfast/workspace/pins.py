@@ -15,12 +15,13 @@ from holdfast.errors import (
     CheckpointNotFoundError,
     HoldfastError,
     InvalidArgumentError,
+    MissingBaseError,
     WorkspaceError,
 )
 from holdfast.ids import new_id
 from holdfast.model import Checkpoint, moment
 from holdfast.runtime import SyncRuntime
-from holdfast.stores.base import NOTE_TIES, MissingBase, Note, NotesOnly, Query, Store
+from holdfast.stores.base import NOTE_TIES, Note, NotesOnly, Query, Store
 from holdfast.stores.capabilities import removals_of
 from holdfast.verbs import notes
 from holdfast.verbs.read import restore
@@ -45,7 +46,7 @@ class Pins:
         self.scope = SCOPES + name
         self._known: dict[str, Snapshot] = {}
         self._alive: tuple[str, Any] = ("", None)
-        """The key of an pin that was there, and what the store said of removals before that."""
+        """The key of a pin that was there, and what the store said of removals before that."""
 
     def keep(
         self,
@@ -82,12 +83,12 @@ class Pins:
         )
 
     def _commit(self, commit: NotesOnly, before: Pin) -> Pin | None:
-        """Write what is built on an pin; None if that is there no more."""
+        """Write what is built on a pin; None if that is there no more."""
         if self.is_known(before):
             _, removals = self._alive
             try:
                 self._store.commit(replace(commit, removals=removals))
-            except MissingBase:
+            except MissingBaseError:
                 pass  # something was removed: perhaps this
             else:
                 self._alive = commit.notes[0].key, removals
@@ -99,13 +100,13 @@ class Pins:
         return self.alive(found)
 
     def is_known(self, pin: Pin) -> bool:
-        """Whether it is there unless something was removed, which the store will tell."""
+        """Return whether it is there unless something was removed, which the store will tell."""
         key, removals = self._alive
         is_kept = pin.until is None or pin.until > time.time()
         return key == pin.key and removals is not None and is_kept
 
     def alive(self, pin: Pin) -> Pin | None:
-        """The pin, if a note or checkpoint still keeps its tree.
+        """Return the pin, if a note or checkpoint still keeps its tree.
 
         Asked after every use of its chunks: if one does, no collection that began earlier can have
         removed what the tree needs.
@@ -127,7 +128,7 @@ class Pins:
         self._known[snapshot.tree_id] = snapshot
 
     def snapshots(self, everywhere: bool = False, looks: bool = True) -> list[Snapshot]:
-        """The snapshots that notes of this workspace keep (or of all), oldest first.
+        """Return the snapshots that notes of this workspace keep (or of all), oldest first.
 
         Those that were only taken to compare are left out where nobody looks for them.
         """
@@ -142,7 +143,7 @@ class Pins:
         return [(note, value) for note, value in found if note.scope.startswith(SCOPES)]
 
     def last(self) -> bytes | None:
-        """The tree that was kept or restored (as a whole) last, if any was."""
+        """Return the tree that was kept or restored (as a whole) last, if any was."""
         for _, value in reversed(self._notes([self.scope])):
             if value.get("kind") != LOOK and not value.get(PARTIAL):
                 link: ContentLink = value.get("target") or value["tree"]
@@ -150,7 +151,7 @@ class Pins:
         return None
 
     def resolve(self, tree: object) -> Snapshot:
-        """The snapshot that a user means: one, a checkpoint, or the id of a tree or checkpoint."""
+        """Return the snapshot that is meant: itself, or that of a checkpoint, or by an id."""
         if isinstance(tree, Snapshot):
             return tree
         if isinstance(tree, Checkpoint):

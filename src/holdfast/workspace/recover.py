@@ -84,7 +84,7 @@ class Recoverer:
     def _leading_back(
         self, done: Restored, journal: RestoreJournal, target: Snapshot, rescued: LateChanges
     ) -> Restored:
-        """What was done, with a tree that leads back to before the restore that was cut short.
+        """Return what was done, with a tree that leads back to before the restore was cut short.
 
         That is what was there when it began, and whatever was found since that is not of the tree.
         """

@@ -18,6 +18,7 @@ from holdfast.system.atomic_files import write_file
 from holdfast.workspace.local_state import directory_of, own_name
 
 FILE = "place"
+"""What the file of a workspace's path, names and sessions is called."""
 _LARGEST = 2**18
 _MOST = 1000
 """How many sessions are remembered of a workspace, the newest."""
@@ -25,7 +26,7 @@ _MOST = 1000
 
 @dataclass(frozen=True)
 class KnownWorkspace:
-    """A workspace of this machine."""
+    """A workspace that this machine worked in."""
 
     root: bytes
     names: tuple[str, ...] = ()
@@ -34,11 +35,11 @@ class KnownWorkspace:
     """Digests of the sessions that worked here, the newest last."""
 
     def called(self, name: str) -> KnownWorkspace:
-        """The same, known by that name too."""
+        """Return the same, known by that name too."""
         return self if name in self.names else replace(self, names=(*self.names, name)[-_MOST:])
 
     def with_session(self, agent_id: str, session_id: str) -> KnownWorkspace:
-        """The same, known to have been worked on by a session."""
+        """Return the same, known to have been worked on by a session."""
         own = digest(agent_id, session_id)
         return (
             self if own in self.sessions else replace(self, sessions=(*self.sessions, own)[-_MOST:])
@@ -55,7 +56,7 @@ def default_name(root: bytes) -> str:
 
 
 def digest(agent_id: str, session_id: str) -> bytes:
-    """What tells a session apart from others."""
+    """Return what tells a session apart from others."""
     both = f"{len(agent_id)}:{agent_id}{session_id}"
     return hashlib.sha256(both.encode("utf-8", "surrogatepass")).digest()[:12]
 
@@ -77,7 +78,7 @@ def write(directory: str, known: KnownWorkspace) -> None:
 
 
 def find(store: Store, name: str) -> list[KnownWorkspace]:
-    """The workspaces of that name that this machine has in a store, and that are still there."""
+    """Return the workspaces of that name that this machine has in a store, and that still exist."""
     found: list[KnownWorkspace] = []
     sample = directory_of(store, own_name(b"/"))
     if sample is None:

@@ -34,11 +34,11 @@ class RestorePlan:
         return sorted(path for path, _ in (*self.files, *self.symlinks))
 
     def is_empty(self) -> bool:
-        """Whether there is nothing to do."""
+        """Return whether there is nothing to do."""
         return not any(vars(self).values())
 
     def bytes(self) -> int:
-        """How many bytes are written."""
+        """Return how many bytes are written."""
         return sum(entry.size for _, entry in self.files)
 
 
@@ -52,7 +52,7 @@ def make_plan(
     paths: Collection[bytes] | None,
     private: Collection[bytes] = (),
 ) -> RestorePlan:
-    """How to get from these folders to a tree, at these paths and below or everywhere.
+    """Return how to get from these folders to a tree, at these paths and below or everywhere.
 
     What is private stays as it is, whatever the tree says of it.
     """
@@ -72,14 +72,14 @@ class Selection:
         }
 
     def holds(self, path: bytes) -> bool:
-        """Whether the path or one above it was chosen."""
+        """Return whether the path or one above it was chosen."""
         if self._all or path in self._paths:
             return True
         parts = path.split(b"/")
         return any(b"/".join(parts[:depth]) in self._paths for depth in range(1, len(parts)))
 
     def leads_to(self, path: bytes) -> bool:
-        """Whether something beneath the path was chosen."""
+        """Return whether something beneath the path was chosen."""
         return not self._all and path in self._above
 
 
@@ -162,7 +162,7 @@ class _Planner:
 
 
 def wanted_paths(reader: TreeReader, root: bytes, beneath: Collection[bytes]) -> frozenset[bytes]:
-    """All paths of a tree at these paths and below."""
+    """Return all paths of a tree at these paths and below."""
     selection = Selection(beneath)
     found: set[bytes] = set()
 
@@ -180,7 +180,7 @@ def wanted_paths(reader: TreeReader, root: bytes, beneath: Collection[bytes]) ->
 
 
 def in_the_way(plan: RestorePlan, folders: Folders, exists: Callable[[bytes], bool]) -> list[bytes]:
-    """Paths the plan would make at which something stands that the last scan did not capture."""
+    """Return paths the plan would make at which something stands that was not captured."""
     removed = {path for path, _ in plan.removed} | set(plan.removed_directories)
     blocked: list[bytes] = []
     for path, _ in (*plan.directories, *plan.files, *plan.symlinks):

@@ -42,7 +42,7 @@ class Snapshot:
     """Files that kept changing while they were read; what was read last is kept."""
 
     def as_value(self) -> dict[str, Any]:
-        """What a checkpoint or a note keeps of it."""
+        """Return what a checkpoint or a note keeps of it."""
         return {
             "tree": self.root,
             "tree_id": self.tree_id,
@@ -54,7 +54,7 @@ class Snapshot:
 
     @classmethod
     def from_value(cls, value: Any, created_at: datetime | None = None) -> Snapshot:
-        """The snapshot that a checkpoint or a note holds."""
+        """Return the snapshot that a checkpoint or a note holds."""
         try:
             root, tree_id, files, size = (value[k] for k in ("tree", "tree_id", "files", "bytes"))
             workspace, message = value["workspace"], value["message"]

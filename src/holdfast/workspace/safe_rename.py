@@ -24,7 +24,7 @@ class NameKeepsChangingError(Exception):
 
 @cache
 def _renameat2() -> _Rename | None:
-    """The call of the C library, where there is one."""
+    """Return the call of the C library, where there is one."""
     if not sys.platform.startswith("linux"):
         return None
     import ctypes
@@ -42,7 +42,7 @@ def _renameat2() -> _Rename | None:
 
 
 def _renamed(old_fd: int, old: bytes, new_fd: int, new: bytes, flags: int) -> bool:
-    """Whether it was done; False where this is not known here. Else the error is raised."""
+    """Rename with flags; return False where that is not known here."""
     rename = _renameat2()
     if rename is None:
         return False
@@ -67,7 +67,7 @@ def move(old_fd: int, old: bytes, new_fd: int, new: bytes) -> None:
 
 
 def _move_unlinked(old_fd: int, old: bytes, new_fd: int, new: bytes) -> None:
-    """The last resort: of a directory nothing is lost, as only an empty one is ever replaced."""
+    """Move as a last resort; nothing is lost, as only an empty directory is ever replaced."""
     try:
         os.stat(new, dir_fd=new_fd, follow_symlinks=False)
     except FileNotFoundError:

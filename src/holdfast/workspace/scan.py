@@ -149,7 +149,7 @@ class Scanner:
         return rules
 
     def _rules(self, path: bytes, outer: IgnoreRules) -> IgnoreRules:
-        """The rules for what is in a directory."""
+        """Return the rules for what is in a directory."""
         if self._options.include_ignored:
             return outer
         if path in self._forced:
@@ -209,7 +209,7 @@ class Scanner:
     def _unchanged(
         self, folder: Folder | None, key: Key, outer: IgnoreRules
     ) -> dict[bytes, Key] | None:
-        """The keys of what is in a folder, if nothing in it has changed."""
+        """Return the keys of what is in a folder, if nothing in it has changed."""
         if folder is None or folder.key != key or folder.outer != outer.fingerprint:
             return None
         if folder.names is None:
@@ -223,7 +223,7 @@ class Scanner:
     def _read(
         self, path: bytes, outer: IgnoreRules, old: Folder | None
     ) -> tuple[Folder, dict[bytes, Key], IgnoreRules] | None:
-        """List a directory and take in what is new in it; None if it cannot be listed."""
+        """List a directory and take in what is new in it; return None if it cannot be listed."""
         reach("workspace:listing")
         try:
             if self._above_all + len(path) >= _LONGEST_PATH:
@@ -267,7 +267,7 @@ class Scanner:
     def _list(
         self, path: bytes, fd: int, outer: IgnoreRules
     ) -> tuple[list[bytes], dict[bytes, str], IgnoreRules]:
-        """The names in a directory that are captured, others that matter, and the rules."""
+        """Return the names in a directory that are captured, others that matter, and the rules."""
         names: list[bytes] = []
         others: dict[bytes, str] = {}
         start = start_of(path)

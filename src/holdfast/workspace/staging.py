@@ -105,7 +105,7 @@ class Stager:
             self._stage_in_threads(by_block)
 
     def _stage_in_threads(self, by_block: dict[bytes, list[tuple[bytes, Entry]]]) -> None:
-        """Each thread fetches some blocks and writes all files that lie in them."""
+        """Fetch blocks and write the files that lie in them, some blocks in each thread."""
         names = iter(by_block)
         hands: list[DirFds] = []
 
@@ -159,7 +159,7 @@ class Stager:
             os.close(fd)
 
     def _new_staged_path(self, path: bytes) -> bytes:
-        """Where a path is made aside: in the new directory it belongs to, or on its own."""
+        """Return where a path is made aside: in the new directory it belongs to, or on its own."""
         above, name = parent_and_name(path)
         staged_path = self._tops.get(above)
         if staged_path is not None:
@@ -183,7 +183,7 @@ class Stager:
 
 
 def _umask() -> int:
-    """The bits that new files do not get; all of them where it cannot be told without harm."""
+    """Return the bits that new files do not get; all of them where they cannot be asked for."""
     try:
         with open("/proc/self/status", "rb") as file:
             return int(file.read().split(b"\nUmask:")[1].split()[0], 8)

@@ -51,7 +51,7 @@ class MovedAside:
 
 
 def removal_slot(number: int) -> bytes:
-    """Where the file is moved that a plan removes under that number."""
+    """Return where the file is moved that a plan removes under that number."""
     return b"r%d" % number
 
 
@@ -123,7 +123,7 @@ class Swap:
         self._note_moved(aside, path, slot, before)
 
     def _put_back(self, path: bytes, slot: bytes, dirs: DirFds) -> None:
-        """Where a newer file stands by now it stays, and this one is looked at with the rest."""
+        """Put a file back, unless a newer one stands there: then it is looked at with the rest."""
         above, name = parent_and_name(path)
         aside = dirs.directory(self._staging)
         if key_if_there(aside, slot) is not None:
@@ -182,7 +182,7 @@ class Swap:
     def _uninstall(
         self, path: bytes, slot: bytes, made: int, spares: list[bytes], dirs: DirFds
     ) -> None:
-        """Told by what is on the disk, as an interrupt may have come between any two calls."""
+        """Undo an install as far as the disk says it was done: interrupts strike anywhere."""
         above, name = parent_and_name(path)
         dirs.forget(path)
         aside, fd = dirs.directory(self._staging), dirs.directory(above)
@@ -268,7 +268,7 @@ class Swap:
             os.fchmod(fd, mode)
 
     def _open_to_write(self, dirs: DirFds, path: bytes) -> int:
-        """A directory in which names may be made and removed, if need be by loosening its mode."""
+        """Return a directory in which names may be made and removed; loosen its mode if need be."""
         fd = dirs.directory(path)
         if path not in self._loosened:
             mode = stat.S_IMODE(os.fstat(fd).st_mode)

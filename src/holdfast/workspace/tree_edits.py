@@ -15,7 +15,7 @@ _NEW_DIRECTORY = 0o755
 def with_entries(
     reader: TreeReader, blocks: Blocks, root: bytes, changes: Mapping[bytes, Entry]
 ) -> tuple[bytes, bytes, int, int]:
-    """The id and chunk of a tree that has these files too, and how many files and bytes it gained.
+    """Return the id and chunk of a tree with these files too, and the files and bytes it gained.
 
     Directories that the tree has not are added; what stands in the way of one is replaced by it.
     """
@@ -49,7 +49,7 @@ def with_entries(
 def _entries(
     reader: TreeReader, root: bytes, path: bytes, folders: Mapping[bytes, Mapping[bytes, Entry]]
 ) -> dict[bytes, Entry]:
-    """What the tree has in a directory; nothing where it has none."""
+    """Return what the tree has in a directory; nothing where it has none."""
     if not path:
         return dict(reader.tree(root).entries)
     folder, name = parent_and_name(path)

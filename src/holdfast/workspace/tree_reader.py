@@ -38,7 +38,7 @@ class TreeReader:
         self._store = store
 
     def trees(self, chunks: Iterable[bytes]) -> Iterator[tuple[bytes, DirectoryTree]]:
-        """The trees of these chunks, each once and one at a time."""
+        """Yield the trees of these chunks, each once and one at a time."""
         wanted = list(dict.fromkeys(chunks))
         for start in range(0, len(wanted), _PAGE):
             stored = self._stored(wanted[start : start + _PAGE])
@@ -46,7 +46,7 @@ class TreeReader:
                 yield name, parse_tree(checked(name, data))
 
     def tree(self, chunk: bytes) -> DirectoryTree:
-        """The tree of a chunk."""
+        """Return the tree of a chunk."""
         ((_, tree),) = self.trees([chunk])
         return tree
 
@@ -75,7 +75,7 @@ class TreeReader:
         raise too_much()
 
     def walk(self, root: bytes) -> list[tuple[bytes, Entry]]:
-        """Everything in a tree with its path, in order of the paths."""
+        """Return everything in a tree with its path, in order of the paths."""
         found: list[tuple[bytes, Entry]] = []
 
         def enter(path: bytes, tree: DirectoryTree) -> Iterable[tuple[bytes, bytes]]:
@@ -93,12 +93,12 @@ class TreeReader:
         return TreeLookup(self, root).find(path)
 
     def pieces(self, entry: Entry) -> list[tuple[bytes, int]]:
-        """The blocks that a large file is made of, with their sizes."""
+        """Return the blocks that a large file is made of, with their sizes."""
         (raw,) = self._fetch([entry.location], MAX_CHUNK).values()
         return parse_pieces(raw, entry.size)
 
     def read(self, entry: Entry) -> Iterator[bytes]:
-        """The bytes of a file, piece by piece; the last of them only if all were right."""
+        """Yield the bytes of a file, piece by piece; the last of them only if all were right."""
         if entry.kind != FILE or entry.location is None:
             return
         if isinstance(entry.location, BlockLocation):
@@ -118,7 +118,7 @@ class TreeReader:
                 yield raw
 
     def blocks(self, names: Collection[bytes]) -> Iterator[tuple[bytes, bytes]]:
-        """These blocks, unpacked and not proven: ``part_of`` proves what is cut out of them."""
+        """Yield these blocks, unpacked and unproven: ``part_of`` proves what is cut from them."""
         for name, data in self._stored(names).items():
             yield name, _within(MAX_BLOCK, name, decompress(data))
 
@@ -190,7 +190,7 @@ class Prefetch:
             self._batches.append(self._pool.submit(self._reader._fetch, names))
 
     def get(self, name: bytes) -> bytes:
-        """The next block, which has to be asked for in order; one may be asked for again."""
+        """Return the next block, which has to be asked for in order; one may be asked for again."""
         while name not in self._now:
             self._now = self._batches.popleft().result()
             self._go_on()
@@ -204,7 +204,7 @@ def _within(limit: int, name: bytes, raw: bytes) -> bytes:
 
 
 def part_of(block: bytes, entry: Entry) -> bytes:
-    """The bytes of a small file, cut out of their block."""
+    """Return the bytes of a small file, cut out of their block."""
     data = block[entry.location.offset : entry.location.offset + entry.size]
     if chunk_id(data) != entry.content:
         raise CheckpointIntegrityError(None, "a file does not match its hash")
@@ -212,5 +212,5 @@ def part_of(block: bytes, entry: Entry) -> bytes:
 
 
 def too_much() -> CheckpointIntegrityError:
-    """What a tree gets that claims to hold more than anyone has."""
+    """Return the error for a tree that claims to hold more than anyone has."""
     return CheckpointIntegrityError(None, "a workspace tree holds more than the limits allow")

@@ -158,7 +158,7 @@ class Workspace:
     def snapshot_for_checkpoint(
         self, progress: Progress | None = None, store: Store | None = None
     ) -> Snapshot:
-        """A snapshot that a checkpoint (in that store) is about to hold, in its part ``workspace``.
+        """Take a snapshot that a checkpoint (in that store) is about to hold as its ``workspace``.
 
         It is kept for a day without one; ``saved_with`` says which checkpoint holds it.
         """
@@ -226,31 +226,31 @@ class Workspace:
         return Workspace(new_root, self._store, **self._options)  # type: ignore[arg-type]
 
     def diff(self, a: TreeLike, b: TreeLike | None = None, text: bool = False) -> TreeDiff:
-        """What changed from one tree to another, or to the files as they are now."""
+        """Return what changed from one tree to another, or to the files as they are now."""
         with self._errors(self._root), self._local.mutex, self._alone():
             old = self._pins.resolve(a)
             new = self._capturer.look() if b is None else self._pins.resolve(b)
             return compare(self._reader, old.root.name, new.root.name, text)
 
     def status(self, text: bool = False) -> TreeDiff:
-        """What changed since the last snapshot that was taken or restored here."""
+        """Return what changed since the last snapshot that was taken or restored here."""
         with self._errors(self._root), self._local.mutex, self._alone():
             new = self._capturer.look()
             return compare(self._reader, self._pins.last(), new.root.name, text)
 
     def snapshots(self) -> list[Snapshot]:
-        """The snapshots of this workspace that are kept on their own, newest first."""
+        """Return the snapshots of this workspace that are kept on their own, newest first."""
         self._check_open()
         return self._pins.snapshots(looks=False)[::-1]
 
     def ls(self, tree: TreeLike) -> list[TreeEntry]:
-        """Everything in a tree, by path."""
+        """Return everything in a tree, by path."""
         self._check_open()
         root = self._pins.resolve(tree).root.name
         return [TreeEntry(path, entry) for path, entry in self._reader.walk(root)]
 
     def read(self, tree: TreeLike, path: AnyPath) -> bytes:
-        """The bytes of a file in a tree; of a symlink its target."""
+        """Return the bytes of a file in a tree; of a symlink its target."""
         self._check_open()
         where = relative(self._root, as_path(path))
         entry = self._reader.find(self._pins.resolve(tree).root.name, where)
@@ -263,7 +263,7 @@ class Workspace:
         return b"".join(self._reader.read(entry))
 
     def _alone(self) -> AbstractContextManager[Any]:
-        """What each method enters itself, after the mutex: ``file_lock`` tells why."""
+        """Return the lock that each method itself enters, after the mutex (see ``file_lock``)."""
         self._check_open()
         return self._local.alone()
 
@@ -332,7 +332,7 @@ def checkout(
     progress: Progress | None = None,
     **options: Any,
 ) -> Workspace:
-    """A workspace at a path with the files of a tree: a new directory, or one that is put back.
+    """Open a workspace at a path with the files of a tree: in a new directory, or put back.
 
     >>> from pathlib import Path
     >>> from holdfast import SyncClient

@@ -27,7 +27,7 @@ _SECONDS = 30
 
 @asynccontextmanager
 async def dev_checkpointer() -> AsyncIterator[HoldfastSaver]:
-    """Open the checkpointer of ``langgraph dev``, on the store that HOLDFAST_URL names.
+    """Open the checkpointer of ``langgraph dev``, on the store that ``holdfast`` finds here.
 
     In langgraph.json: ``"checkpointer": {"path": "holdfast.adapters.langgraph.dev_checkpointer"}``.
     The server enters it for each of its event loops and leaves it at shutdown.

@@ -93,7 +93,7 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
 
     @classmethod
     def open(cls, url: str | None = None, **options: Any) -> Self:
-        """Open a saver on the store of a URL, by default of HOLDFAST_URL or the embedded one."""
+        """Open a saver on the store of a URL, by default the one that ``holdfast`` finds here."""
         with explaining(url):
             client = SyncClient.open(url)
         return cls._owning(client, options)

@@ -13,8 +13,10 @@ from holdfast.adapters.langgraph.thread_position import ThreadPosition
 from holdfast.adapters.langgraph.thread_records import langgraph_id
 from holdfast.model import CheckpointInfo
 from holdfast.runtime.engine import Engine
+from holdfast.system.recent import Recent
 
 _REMEMBERED = 10_000
+"""Threads that were left where something is sent next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,9 @@ class SaverContext:
     files: GraphFiles | None = None
     _other_ids: dict[tuple[str, str], str] = field(default_factory=dict)
     """Heads that were not put by a saver (forks, say): by session and LangGraph's id."""
-    _sent: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
+    _sent: Recent[tuple[str, str], tuple[str, ...]] = field(
+        default_factory=lambda: Recent(_REMEMBERED)
+    )
     """The nodes that something is sent to next: by session and LangGraph's id."""
 
     def record_id(self, position: ThreadPosition, checkpoint_id: str) -> str:
@@ -45,14 +49,11 @@ class SaverContext:
         """Remember the nodes that the next step runs because something was sent to them."""
         sent = sent_to(checkpoint)
         if sent:
-            self._sent[position.session_id, checkpoint["id"]] = sent
-            if len(self._sent) > _REMEMBERED:  # threads that were left where they stand
-                for oldest in list(self._sent)[: _REMEMBERED // 2]:
-                    self._sent.pop(oldest, None)
+            self._sent.put((position.session_id, checkpoint["id"]), sent)
 
     def take_sent(self, position: ThreadPosition) -> tuple[str, ...]:
         """Return, once, the nodes that the step after a position ran for what was sent to them."""
-        return self._sent.pop((position.session_id, position.checkpoint_id or ""), ())
+        return self._sent.take((position.session_id, position.checkpoint_id or "")) or ()
 
 
 def is_fork(position: ThreadPosition, info: CheckpointInfo) -> bool:

@@ -9,6 +9,7 @@ from holdfast.cli.output.tasks import TaskProgress, progress_of
 from holdfast.core.chunk_format import checked
 from holdfast.core.json_form import to_json
 from holdfast.core.shallow_reader import shallow
+from holdfast.model.fields import RICH
 from holdfast.stores.base import Query
 from holdfast.system.terminal_text import clean
 
@@ -105,7 +106,7 @@ def checkpoint_json(
 ) -> dict[str, Any]:
     """Return a checkpoint in JSON, as every command prints it."""
     data = info.as_dict()
-    data["metadata"] = to_json(info.metadata)
+    data |= {name: to_json(data[name]) for name in RICH}
     if markers is not None:
         data["markers"] = markers
         data["progress"] = None if progress is None else progress.as_dict()

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from holdfast.model import FIELDS
+
 Schema = dict[str, Any]
 
 TEXT: Schema = {"type": "string"}
@@ -40,24 +42,7 @@ def _one_of(*schemas: Schema) -> Schema:
     return {"anyOf": list(schemas)}
 
 
-_CHECKPOINT_FIELDS: dict[str, Schema] = {
-    "checkpoint_id": TEXT,
-    "agent_id": TEXT,
-    "session_id": TEXT,
-    "parent_id": _maybe(TEXT),
-    "framework": TEXT,
-    "schema_version": TEXT,
-    "step_index": WHOLE,
-    "step_name": _maybe(TEXT),
-    "metadata": _map(TYPED),
-    "created_at": TIME,
-    "ttl_seconds": _maybe(NUMBER),
-    "handoff_target": _maybe(TEXT),
-    "handoff_schema": _maybe(TEXT),
-    "checksum": TEXT,
-    "content_id": TEXT,
-    "size": WHOLE,
-}
+_CHECKPOINT_FIELDS: dict[str, Schema] = {field.name: dict(field.type.schema) for field in FIELDS}
 CHECKPOINT = _record(**_CHECKPOINT_FIELDS)
 PROGRESS = _maybe(_record(done=WHOLE, total=WHOLE))
 STANDINGS = ("running", "waiting", "failed", "handed off", "ended", "stopped", "cut off")

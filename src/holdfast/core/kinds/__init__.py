@@ -8,6 +8,7 @@ from holdfast.core.kinds import (  # noqa: F401
     numpy_values,
     objects,
     pandas_values,
+    pickled,
     random_generators,
     standard,
     torch_values,
@@ -17,6 +18,7 @@ from holdfast.core.kinds.table import (
     Kind,
     Ready,
     Reviver,
+    Revives,
     Unkeepable,
     add,
     add_matcher,
@@ -24,10 +26,12 @@ from holdfast.core.kinds.table import (
     by_code,
     by_name,
     by_type,
+    bytes_codes,
     exactly,
     kind_of,
     register_type,
     registered,
+    shape_of,
 )
 
 __all__ = [
@@ -35,6 +39,7 @@ __all__ = [
     "Kind",
     "Ready",
     "Reviver",
+    "Revives",
     "Unkeepable",
     "add",
     "add_matcher",
@@ -42,8 +47,10 @@ __all__ = [
     "by_code",
     "by_name",
     "by_type",
+    "bytes_codes",
     "exactly",
     "kind_of",
     "register_type",
     "registered",
+    "shape_of",
 ]

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.core.chunk_format import ID_BYTES
-from holdfast.core.kinds.table import Kind, add
+from holdfast.core.kinds.plain_shapes import PlainShape
+from holdfast.core.kinds.table import Kind, Revives, add
 from holdfast.errors import CheckpointIntegrityError
 
 LINK = 61
@@ -32,16 +33,23 @@ def _reduce_link(link: ContentLink) -> bytes:
     return link.name + b"\x00" if link.is_leaf else link.name
 
 
-def _revive_link(plain: bytes, reader: Any) -> ContentLink:
-    return link_of(plain)
-
-
 def link_of(plain: bytes) -> ContentLink:
-    """The link that these bytes of a chunk stand for."""
+    """Return the link that these bytes of a chunk stand for."""
     name, mark = plain[:ID_BYTES], plain[ID_BYTES:]
     if len(name) != ID_BYTES or mark not in (b"", b"\x00"):
         raise CheckpointIntegrityError(None, f"a link of {len(plain)} bytes")
     return ContentLink(name, bool(mark))
 
 
-add(Kind(LINK, "link", _reduce_link, _revive_link), ContentLink)
+class _LinkShape(PlainShape):
+    is_bytes = True
+
+    def chunk_meant(self, plain: Any) -> tuple[bytes, bool] | None:
+        link = link_of(plain)
+        return link.name, not link.is_leaf
+
+
+add(
+    Kind(LINK, "link", _reduce_link, lambda p, _: link_of(p), Revives.OWN_TYPES, _LinkShape()),
+    ContentLink,
+)

@@ -6,9 +6,11 @@ import re
 import sys
 from typing import Any
 
+from holdfast.core.kinds.plain_shapes import WHOLE
 from holdfast.core.kinds.table import (
     Kind,
     Reviver,
+    Revives,
     Unkeepable,
     add,
     add_matcher,
@@ -88,10 +90,10 @@ def _without_padding(array: Any) -> Any:
     return clean
 
 
-def _revive_array(plain: list[Any], reader: Reviver) -> Any:
+def _revive_array(plain: list[Any], reviver: Reviver) -> Any:
     np = sys.modules.get("numpy")
     if np is None:
-        return reader.missing(NUMPY_ARRAY, plain, "is not imported")
+        return reviver.missing(NUMPY_ARRAY, plain, "is not imported")
     _, data, dtype, shape, *order = exactly(plain, list)
     all_exactly(shape, int)
     if type(dtype) is str and dtype == _OBJECTS:
@@ -112,10 +114,10 @@ def _reduce_scalar(scalar: Any) -> list[Any]:
     return ["numpy:generic", _without_padding(array).tobytes(), _dtype(scalar.dtype)]
 
 
-def _revive_scalar(plain: list[Any], reader: Reviver) -> Any:
+def _revive_scalar(plain: list[Any], reviver: Reviver) -> Any:
     np = sys.modules.get("numpy")
     if np is None:
-        return reader.missing(NUMPY_SCALAR, plain, "is not imported")
+        return reviver.missing(NUMPY_SCALAR, plain, "is not imported")
     _, data, dtype = exactly(plain, list)
     if type(dtype) is str and dtype in _TEXT:
         return (np.bytes_ if dtype == "S" else np.str_)(exactly(data, _TEXT[dtype]))
@@ -126,8 +128,12 @@ def _revive_scalar(plain: list[Any], reader: Reviver) -> Any:
     return value
 
 
-ARRAY_KIND = add(Kind(NUMPY_ARRAY, "ndarray", _reduce_array, _revive_array))
-SCALAR_KIND = add(Kind(NUMPY_SCALAR, "numpy", _reduce_scalar, _revive_scalar))
+ARRAY_KIND = add(
+    Kind(NUMPY_ARRAY, "ndarray", _reduce_array, _revive_array, Revives.OWN_TYPES, WHOLE)
+)
+SCALAR_KIND = add(
+    Kind(NUMPY_SCALAR, "numpy", _reduce_scalar, _revive_scalar, Revives.OWN_TYPES, WHOLE)
+)
 
 
 def _match(cls: type) -> Kind | None:

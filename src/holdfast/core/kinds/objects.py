@@ -9,10 +9,12 @@ from typing import Any
 
 from holdfast.core.class_names import class_attribute, class_name, find_class, is_listed
 from holdfast.core.kinds import standard
-from holdfast.core.kinds.subclasses import base_by_name, base_of
+from holdfast.core.kinds.plain_shapes import WHOLE, Parts, PartsShape, PlainShape, Walker
+from holdfast.core.kinds.subclasses import SubclassShape, base_by_name, base_of
 from holdfast.core.kinds.table import (
     Kind,
     Reviver,
+    Revives,
     Unkeepable,
     add,
     add_matcher,
@@ -87,11 +89,11 @@ def _reduce_object(obj: object) -> list[Any]:
     return [class_name(type(obj)), attributes(obj)]
 
 
-def _revive_object(plain: list[Any], reader: Reviver) -> Any:
+def _revive_object(plain: list[Any], reviver: Reviver) -> Any:
     name, values = exactly(plain, list)
     cls = find_class(name)
     if cls is None or kind_by_type(cls) is not OBJECT_KIND:
-        return reader.missing(OBJECT, plain, _why_missing(cls))
+        return reviver.missing(OBJECT, plain, _why_missing(cls))
     obj: Any = object.__new__(cls)
     set_attributes(obj, values)
     return obj
@@ -115,18 +117,18 @@ def _reduce_enum(member: enum.Enum) -> list[Any]:
     return [class_name(cls), int(member.value)]
 
 
-def _revive_enum(plain: list[Any], reader: Reviver) -> Any:
+def _revive_enum(plain: list[Any], reviver: Reviver) -> Any:
     name, member = exactly(plain, list)
     cls: Any = find_class(name)
     if cls is None or kind_by_type(cls) is not ENUM_KIND:
-        return reader.missing(ENUM, plain, _why_missing(cls))
+        return reviver.missing(ENUM, plain, _why_missing(cls))
     if type(member) is str:
         found = class_attribute(cls, "_member_map_").get(member)
         if found is None:
-            return reader.missing(ENUM, plain, f"has no member {member!r} now")
+            return reviver.missing(ENUM, plain, f"has no member {member!r} now")
         return found
     if not _is_plain_flag(cls):
-        return reader.missing(ENUM, plain, "is no plain Flag now")
+        return reviver.missing(ENUM, plain, "is no plain Flag now")
     return exactly(cls(exactly(member, int)), cls)
 
 
@@ -139,13 +141,13 @@ def _reduce_named_tuple(value: Any) -> list[Any]:
     return [class_name(type(value)), list(tuple.__iter__(value)), *([extra] if extra else [])]
 
 
-def _revive_named_tuple(plain: list[Any], reader: Reviver) -> Any:
+def _revive_named_tuple(plain: list[Any], reviver: Reviver) -> Any:
     name, parts, *extra = exactly(plain, list)
     cls = find_class(name)
     if cls is None or kind_by_type(cls) is not NAMED_TUPLE_KIND:
-        return reader.missing(NAMED_TUPLE, plain, _why_missing(cls))
+        return reviver.missing(NAMED_TUPLE, plain, _why_missing(cls))
     if len(class_attribute(cls, "_fields")) != len(exactly(parts, list)):
-        return reader.missing(NAMED_TUPLE, plain, "has other fields now")
+        return reviver.missing(NAMED_TUPLE, plain, "has other fields now")
     value: Any = tuple.__new__(cls, parts)
     for values in extra:
         set_attributes(value, values)
@@ -179,12 +181,12 @@ def _native_base(cls: type) -> type[BaseException]:
     return next(base for base in cls.__mro__ if not base.__flags__ & _HEAP_TYPE)
 
 
-def _revive_exception(plain: list[Any], reader: Reviver) -> Any:
+def _revive_exception(plain: list[Any], reviver: Reviver) -> Any:
     name, values, args, *group = exactly(plain, list)
     exactly(values, dict)
     cls: Any = find_class(name)
     if cls is None or kind_by_type(cls) is not EXCEPTION_KIND:
-        return reader.missing(EXCEPTION, plain, _why_missing(cls))
+        return reviver.missing(EXCEPTION, plain, _why_missing(cls))
     if issubclass(cls, BaseExceptionGroup):
         message, errors = group
         error: Any = BaseExceptionGroup.__new__(cls, exactly(message, str), exactly(errors, list))
@@ -219,12 +221,12 @@ def _reduce_subclass(value: Any) -> list[Any]:
     return [class_name(cls), base.reduce(value), base.name, attributes(value)]
 
 
-def _revive_subclass(plain: list[Any], reader: Reviver) -> Any:
+def _revive_subclass(plain: list[Any], reviver: Reviver) -> Any:
     name, main, base_name, values = exactly(plain, list)
     cls = find_class(name)
     base = base_by_name[exactly(base_name, str)]
     if cls is None or kind_by_type(cls) is not SUBCLASS_KIND or base_of(cls) is not base:
-        return reader.missing(SUBCLASS, plain, _why_missing(cls))
+        return reviver.missing(SUBCLASS, plain, _why_missing(cls))
     value = base.revive(cls, main)
     set_attributes(value, values)
     return value
@@ -237,9 +239,9 @@ def _reduce_class(cls: type) -> list[Any]:
     return [name, None]
 
 
-def _revive_class(plain: list[Any], reader: Reviver) -> Any:
+def _revive_class(plain: list[Any], reviver: Reviver) -> Any:
     cls = find_class(plain[0])
-    return cls if cls is not None else reader.missing(CLASS, plain, "is not imported")
+    return cls if cls is not None else reviver.missing(CLASS, plain, "is not imported")
 
 
 _PYDANTIC_PARTS = ("__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
@@ -254,11 +256,11 @@ def _reduce_pydantic(obj: Any) -> list[Any]:
     return [class_name(type(obj)), obj.__dict__, chosen, obj.__pydantic_extra__, private]
 
 
-def _revive_pydantic(plain: list[Any], reader: Reviver) -> Any:
+def _revive_pydantic(plain: list[Any], reviver: Reviver) -> Any:
     name, values, chosen, extra, private = exactly(plain, list)
     cls = find_class(name)
     if cls is None or kind_by_type(cls) is not PYDANTIC_KIND:
-        return reader.missing(PYDANTIC, plain, _why_missing(cls))
+        return reviver.missing(PYDANTIC, plain, _why_missing(cls))
     obj: Any = object.__new__(cls)
     object.__setattr__(obj, "__dict__", exactly(values, dict))
     parts = (
@@ -279,11 +281,11 @@ def _reduce_pydantic_v1(obj: Any) -> list[Any]:
     return [class_name(type(obj)), obj.__dict__, sorted(obj.__fields_set__), private]
 
 
-def _revive_pydantic_v1(plain: list[Any], reader: Reviver) -> Any:
+def _revive_pydantic_v1(plain: list[Any], reviver: Reviver) -> Any:
     name, values, chosen, private = exactly(plain, list)
     cls = find_class(name)
     if cls is None or kind_by_type(cls) is not PYDANTIC_V1_KIND:
-        return reader.missing(PYDANTIC_V1, plain, _why_missing(cls))
+        return reviver.missing(PYDANTIC_V1, plain, _why_missing(cls))
     obj: Any = object.__new__(cls)
     object.__setattr__(obj, "__dict__", exactly(values, dict))
     object.__setattr__(obj, "__fields_set__", set(all_exactly(chosen, str)))
@@ -312,17 +314,17 @@ def _reduce_struct(obj: Any) -> list[Any]:
     return [class_name(cls), {name: values[name] for name in names}, *([extra] if extra else [])]
 
 
-def _revive_struct(plain: list[Any], reader: Reviver) -> Any:
+def _revive_struct(plain: list[Any], reviver: Reviver) -> Any:
     name, values, *extra = exactly(plain, list)
     cls: Any = find_class(name)
     if cls is None or kind_by_type(cls) is not STRUCT_KIND:
-        return reader.missing(STRUCT, plain, _why_missing(cls))
+        return reviver.missing(STRUCT, plain, _why_missing(cls))
     if type(cls) is not type(sys.modules["msgspec"].Struct):
-        return reader.missing(STRUCT, plain, "has a metaclass, which data must not call")
+        return reviver.missing(STRUCT, plain, "has a metaclass, which data must not call")
     if class_attribute(cls, "__post_init__") is not None:
-        return reader.missing(STRUCT, plain, "has a __post_init__, which data must not call")
+        return reviver.missing(STRUCT, plain, "has a __post_init__, which data must not call")
     if set(cls.__struct_fields__) != set(exactly(values, dict)):
-        return reader.missing(STRUCT, plain, "has other fields now")
+        return reviver.missing(STRUCT, plain, "has other fields now")
     # A Struct cannot be made empty; without __post_init__ its constructor is msgspec's own C code.
     obj = cls(**values)
     for others in extra:
@@ -330,15 +332,118 @@ def _revive_struct(plain: list[Any], reader: Reviver) -> Any:
     return obj
 
 
-OBJECT_KIND = add(Kind(OBJECT, "object", _reduce_object, _revive_object))
-ENUM_KIND = add(Kind(ENUM, "enum", _reduce_enum, _revive_enum))
-NAMED_TUPLE_KIND = add(Kind(NAMED_TUPLE, "namedtuple", _reduce_named_tuple, _revive_named_tuple))
-EXCEPTION_KIND = add(Kind(EXCEPTION, "exception", _reduce_exception, _revive_exception))
-SUBCLASS_KIND = add(Kind(SUBCLASS, "subclass", _reduce_subclass, _revive_subclass))
-CLASS_KIND = add(Kind(CLASS, "class", _reduce_class, _revive_class), type)
-PYDANTIC_KIND = add(Kind(PYDANTIC, "pydantic", _reduce_pydantic, _revive_pydantic))
-PYDANTIC_V1_KIND = add(Kind(PYDANTIC_V1, "pydantic.v1", _reduce_pydantic_v1, _revive_pydantic_v1))
-STRUCT_KIND = add(Kind(STRUCT, "msgspec", _reduce_struct, _revive_struct))
+def _object_members(plain: list[Any]) -> Parts:
+    name, fields, *extra = plain
+    return Parts(same=(name,), mappings=(fields, extra[0] if extra else {}))
+
+
+def _named_tuple_members(plain: list[Any]) -> Parts:
+    name, elements, *extra = plain
+    return Parts(same=(name,), mappings=(extra[0] if extra else {},), places=(elements,))
+
+
+def _pydantic_members(plain: list[Any]) -> Parts:
+    name, fields, chosen, extra, private = plain
+    return Parts(
+        same=(name,),
+        mappings=(fields, {} if extra is None else extra, {} if private is None else private),
+        unseen=(chosen, extra is None, not private),
+    )
+
+
+def _pydantic_v1_members(plain: list[Any]) -> Parts:
+    name, fields, chosen, private = plain
+    return Parts(same=(name,), mappings=(fields, private), unseen=(chosen,))
+
+
+class _ExceptionShape(PlainShape):
+    opened_for_parts = 1
+
+    def walk(self, walker: Walker, plain: Any, path: str) -> Any:
+        where = (path, path, f"{path}.args", path, f"{path}.exceptions")
+        return [walker.walk(*part) for part in zip(plain, where, strict=False)]
+
+    def parts(self, plain: Any) -> Parts | None:
+        if type(plain) is not list or len(plain) < 2:
+            return None
+        name, fields, *rest = plain
+        return Parts(same=(name, *rest), mappings=(fields,))
+
+
+OBJECT_KIND = add(
+    Kind(
+        OBJECT,
+        "object",
+        _reduce_object,
+        _revive_object,
+        Revives.NAMED_CLASS,
+        PartsShape(_object_members, only_attributes=True),
+    )
+)
+ENUM_KIND = add(Kind(ENUM, "enum", _reduce_enum, _revive_enum, Revives.NAMED_CLASS, WHOLE))
+NAMED_TUPLE_KIND = add(
+    Kind(
+        NAMED_TUPLE,
+        "namedtuple",
+        _reduce_named_tuple,
+        _revive_named_tuple,
+        Revives.NAMED_CLASS,
+        PartsShape(_named_tuple_members),
+    )
+)
+EXCEPTION_KIND = add(
+    Kind(
+        EXCEPTION,
+        "exception",
+        _reduce_exception,
+        _revive_exception,
+        Revives.NAMED_CLASS,
+        _ExceptionShape(),
+    )
+)
+SUBCLASS_KIND = add(
+    Kind(
+        SUBCLASS,
+        "subclass",
+        _reduce_subclass,
+        _revive_subclass,
+        Revives.NAMED_CLASS,
+        SubclassShape(),
+    )
+)
+CLASS_KIND = add(
+    Kind(CLASS, "class", _reduce_class, _revive_class, Revives.NAMED_CLASS, WHOLE), type
+)
+PYDANTIC_KIND = add(
+    Kind(
+        PYDANTIC,
+        "pydantic",
+        _reduce_pydantic,
+        _revive_pydantic,
+        Revives.NAMED_CLASS,
+        PartsShape(_pydantic_members, only_attributes=True),
+    )
+)
+PYDANTIC_V1_KIND = add(
+    Kind(
+        PYDANTIC_V1,
+        "pydantic.v1",
+        _reduce_pydantic_v1,
+        _revive_pydantic_v1,
+        Revives.NAMED_CLASS,
+        PartsShape(_pydantic_v1_members, only_attributes=True),
+    )
+)
+STRUCT_KIND = add(
+    Kind(
+        STRUCT,
+        "msgspec",
+        _reduce_struct,
+        _revive_struct,
+        Revives.NAMED_CLASS,
+        PartsShape(_object_members),
+    )
+)
 
 
 def kind_by_type(cls: type) -> Kind | None:

@@ -6,9 +6,11 @@ import sys
 from decimal import Decimal
 from typing import Any
 
+from holdfast.core.kinds.plain_shapes import WHOLE
 from holdfast.core.kinds.table import (
     Kind,
     Reviver,
+    Revives,
     Unkeepable,
     add,
     add_matcher,
@@ -122,10 +124,10 @@ def _reduce(value: Any) -> list[Any]:
     raise Unkeepable("cannot be checkpointed; convert it or register_type(...) it")
 
 
-def _revive(plain: list[Any], reader: Reviver) -> Any:
+def _revive(plain: list[Any], reviver: Reviver) -> Any:
     pd = sys.modules.get("pandas")
     if pd is None:
-        return reader.missing(PANDAS, plain, "is not imported")
+        return reviver.missing(PANDAS, plain, "is not imported")
     kind, main = exactly(plain, list)
     if kind == "pandas:NaT":
         return pd.NaT
@@ -182,7 +184,7 @@ _makers: dict[str, Any] = {
     "pandas:Index": lambda pd, *parts: _make_index(list(parts)),
 }
 
-PANDAS_KIND = add(Kind(PANDAS, "pandas", _reduce, _revive))
+PANDAS_KIND = add(Kind(PANDAS, "pandas", _reduce, _revive, Revives.OWN_TYPES, WHOLE))
 
 
 def _match(cls: type) -> Kind | None:

@@ -9,9 +9,11 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from holdfast.core.kinds.plain_shapes import WHOLE
 from holdfast.core.kinds.table import (
     Kind,
     Reviver,
+    Revives,
     Unkeepable,
     add,
     add_matcher,
@@ -40,10 +42,10 @@ def _reduce_random(value: Any) -> list[Any]:
     return ["random:Random", [version, data, at, gauss]]
 
 
-def _revive_random(plain: list[Any], reader: Reviver) -> Any:
+def _revive_random(plain: list[Any], reviver: Reviver) -> Any:
     module = sys.modules.get("random")
     if module is None:
-        return reader.missing(RANDOM, plain, "is not imported")
+        return reviver.missing(RANDOM, plain, "is not imported")
     _, main = exactly(plain, list)
     version, data, at, gauss = exactly(main, list)
     if _number(version, 4) != 3 or len(exactly(data, bytes)) != 4 * _WORDS:
@@ -55,7 +57,9 @@ def _revive_random(plain: list[Any], reader: Reviver) -> Any:
     return value
 
 
-RANDOM_KIND = add(Kind(RANDOM, "random.Random", _reduce_random, _revive_random))
+RANDOM_KIND = add(
+    Kind(RANDOM, "random.Random", _reduce_random, _revive_random, Revives.OWN_TYPES, WHOLE)
+)
 
 
 # numpy.random
@@ -162,13 +166,13 @@ def _reduce_numpy(value: Any) -> list[Any]:
     ]
 
 
-def _revive_numpy(plain: list[Any], reader: Reviver) -> Any:
+def _revive_numpy(plain: list[Any], reviver: Reviver) -> Any:
     random = sys.modules.get("numpy.random")
     name, main, rest = exactly(plain, list)
     if exactly(name, str) not in [f"numpy.random:{cls}" for cls in _CLASSES]:
         raise ValueError(f"no such generator: {name[:40]}")
     if random is None:
-        return reader.missing(NUMPY_RANDOM, plain, "is not imported")
+        return reviver.missing(NUMPY_RANDOM, plain, "is not imported")
     fields = dict(exactly(main, dict))
     kind, inner = exactly(fields.pop("bit_generator"), str), fields.pop("state")
     if kind not in _INNER:
@@ -197,7 +201,9 @@ def _revive_numpy(plain: list[Any], reader: Reviver) -> Any:
     return random.Generator(bits)
 
 
-NUMPY_RANDOM_KIND = add(Kind(NUMPY_RANDOM, "numpy.random", _reduce_numpy, _revive_numpy))
+NUMPY_RANDOM_KIND = add(
+    Kind(NUMPY_RANDOM, "numpy.random", _reduce_numpy, _revive_numpy, Revives.OWN_TYPES, WHOLE)
+)
 
 
 def _match(cls: type) -> Kind | None:

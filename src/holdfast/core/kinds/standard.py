@@ -12,7 +12,28 @@ from fractions import Fraction
 from typing import Any
 
 from holdfast.core.collisions import STEPS_AT_MOST, check_keys, check_set
-from holdfast.core.kinds.table import Kind, Ready, Reviver, Unkeepable, add, all_exactly, exactly
+from holdfast.core.kinds.plain_shapes import (
+    BYTES,
+    LIST,
+    MAPPING,
+    ORDERED_MAPPING,
+    PAIRS_IN_TURN,
+    SET_ELEMENTS,
+    WHOLE,
+    Parts,
+    PartsShape,
+    PlainShape,
+)
+from holdfast.core.kinds.table import (
+    Kind,
+    Ready,
+    Reviver,
+    Revives,
+    Unkeepable,
+    add,
+    all_exactly,
+    exactly,
+)
 from holdfast.errors import SerializationError
 
 BIG_INT, SURROGATES, BYTEARRAY, TUPLE, SET, FROZENSET, DEQUE, PAIRS = range(1, 9)
@@ -20,22 +41,59 @@ ORDERED_DICT, DEFAULTDICT, COUNTER = 9, 10, 11
 SIMPLE_NAMESPACE, MAPPING_PROXY, WITH_ATTRIBUTES = 25, 27, 28
 
 
+# Python refuses decimal numbers of more than 4300 digits, and may be told to from 640 on.
+_DECIMAL_BITS = 2048
+
+
+class _BigIntShape(PlainShape):
+    is_bytes = True
+
+    def json_value(self, plain: Any) -> Any:
+        if len(plain) * 8 > _DECIMAL_BITS:
+            return None
+        return int.from_bytes(plain, "little", signed=True)
+
+
 def _big_int(value: int) -> bytes:
     return value.to_bytes(value.bit_length() // 8 + 1, "little", signed=True)
 
 
-add(Kind(BIG_INT, "int", _big_int, lambda p, _: int.from_bytes(p, "little", signed=True)), int)
+add(
+    Kind(
+        BIG_INT,
+        "int",
+        _big_int,
+        lambda p, _: int.from_bytes(p, "little", signed=True),
+        Revives.OWN_TYPES,
+        _BigIntShape(),
+    ),
+    int,
+)
 add(
     Kind(
         SURROGATES,
         "str",
         lambda value: value.encode("utf-8", "surrogatepass"),
         lambda plain, _: plain.decode("utf-8", "surrogatepass"),
+        Revives.OWN_TYPES,
+        BYTES,
     ),
     str,
 )
-add(Kind(BYTEARRAY, "bytearray", bytes, lambda p, _: bytearray(exactly(p, bytes))), bytearray)
-add(Kind(TUPLE, "tuple", list, lambda p, _: tuple(exactly(p, list))), tuple)
+add(
+    Kind(
+        BYTEARRAY,
+        "bytearray",
+        bytes,
+        lambda p, _: bytearray(exactly(p, bytes)),
+        Revives.OWN_TYPES,
+        WHOLE,
+    ),
+    bytearray,
+)
+add(
+    Kind(TUPLE, "tuple", list, lambda p, _: tuple(exactly(p, list)), Revives.OWN_TYPES, LIST), tuple
+)
 
 
 _STEPS_TO_SAVE = STEPS_AT_MOST - 8  # fewer than to load, so that what is saved can be read
@@ -57,8 +115,21 @@ def from_elements(plain: list[Any]) -> list[Any]:
     return plain
 
 
-add(Kind(SET, "set", elements, lambda p, _: set(from_elements(p))), set)
-add(Kind(FROZENSET, "frozenset", elements, lambda p, _: frozenset(from_elements(p))), frozenset)
+add(
+    Kind(SET, "set", elements, lambda p, _: set(from_elements(p)), Revives.OWN_TYPES, SET_ELEMENTS),
+    set,
+)
+add(
+    Kind(
+        FROZENSET,
+        "frozenset",
+        elements,
+        lambda p, _: frozenset(from_elements(p)),
+        Revives.OWN_TYPES,
+        SET_ELEMENTS,
+    ),
+    frozenset,
+)
 
 
 def deque_parts(value: deque[Any]) -> list[Any]:
@@ -72,7 +143,23 @@ def from_deque_parts(plain: list[Any]) -> tuple[list[Any], int | None]:
     return exactly(parts, list), exactly(maxlen, int, type(None))
 
 
-add(Kind(DEQUE, "deque", deque_parts, lambda p, _: deque(*from_deque_parts(p))), deque)
+def deque_members(plain: list[Any]) -> Parts:
+    """Return what a diff compares of two deques."""
+    maxlen, parts = plain
+    return Parts(same=(maxlen,), lists=(parts,))
+
+
+add(
+    Kind(
+        DEQUE,
+        "deque",
+        deque_parts,
+        lambda p, _: deque(*from_deque_parts(p)),
+        Revives.OWN_TYPES,
+        PartsShape(deque_members),
+    ),
+    deque,
+)
 
 
 def pairs(value: dict[Any, Any]) -> list[Any]:
@@ -96,7 +183,7 @@ def from_pairs(plain: list[Any]) -> dict[Any, Any]:
     return dict(zip(keys, plain[1::2], strict=True))
 
 
-add(Kind(PAIRS, "dict", pairs, lambda p, _: from_pairs(p)), dict)
+add(Kind(PAIRS, "dict", pairs, lambda p, _: from_pairs(p), Revives.OWN_TYPES, PAIRS_IN_TURN), dict)
 
 # What a defaultdict may call for a missing key: never a callable that stored data names.
 _factories: dict[str, Any] = {
@@ -147,14 +234,60 @@ def _make_with_attributes(plain: list[Any], _: Reviver) -> Any:
     return value
 
 
+def _members_with_attributes(plain: list[Any]) -> Parts:
+    name, items, attributes = plain
+    return Parts(same=(name,), mappings=(items, attributes))
+
+
+def _defaultdict_members(plain: list[Any]) -> Parts:
+    name, items = plain
+    return Parts(same=(name,), mappings=(items,))
+
+
 _attributed: dict[str, Any] = {"OrderedDict": OrderedDict, "Counter": Counter}
-add(Kind(WITH_ATTRIBUTES, "dict with attributes", lambda value: value, _make_with_attributes))
 add(
-    Kind(ORDERED_DICT, "OrderedDict", _items, lambda p, _: OrderedDict(exactly(p, dict))),
+    Kind(
+        WITH_ATTRIBUTES,
+        "dict with attributes",
+        lambda value: value,
+        _make_with_attributes,
+        Revives.OWN_TYPES,
+        PartsShape(_members_with_attributes),
+    )
+)
+add(
+    Kind(
+        ORDERED_DICT,
+        "OrderedDict",
+        _items,
+        lambda p, _: OrderedDict(exactly(p, dict)),
+        Revives.OWN_TYPES,
+        ORDERED_MAPPING,
+    ),
     OrderedDict,
 )
-add(Kind(DEFAULTDICT, "defaultdict", _defaultdict, _make_defaultdict), defaultdict)
-add(Kind(COUNTER, "Counter", _items, lambda p, _: Counter(exactly(p, dict))), Counter)
+add(
+    Kind(
+        DEFAULTDICT,
+        "defaultdict",
+        _defaultdict,
+        _make_defaultdict,
+        Revives.OWN_TYPES,
+        PartsShape(_defaultdict_members),
+    ),
+    defaultdict,
+)
+add(
+    Kind(
+        COUNTER,
+        "Counter",
+        _items,
+        lambda p, _: Counter(exactly(p, dict)),
+        Revives.OWN_TYPES,
+        MAPPING,
+    ),
+    Counter,
+)
 
 
 def _make_fraction(plain: list[Any], _: Reviver) -> Fraction:
@@ -179,11 +312,37 @@ def _fraction(value: Fraction) -> list[Any]:
     return [value.numerator, value.denominator]
 
 
-add(Kind(12, "range", _range, lambda p, _: range(*all_exactly(p, int))), range)
-add(Kind(13, "complex", _complex, lambda p, _: complex(*all_exactly(p, float))), complex)
-add(Kind(14, "Decimal", str, lambda p, _: Decimal(exactly(p, str))), Decimal)
-add(Kind(15, "Fraction", _fraction, _make_fraction), Fraction)
-add(Kind(16, "UUID", lambda v: v.bytes, lambda p, _: uuid.UUID(bytes=exactly(p, bytes))), uuid.UUID)
+add(
+    Kind(12, "range", _range, lambda p, _: range(*all_exactly(p, int)), Revives.OWN_TYPES, WHOLE),
+    range,
+)
+add(
+    Kind(
+        13,
+        "complex",
+        _complex,
+        lambda p, _: complex(*all_exactly(p, float)),
+        Revives.OWN_TYPES,
+        WHOLE,
+    ),
+    complex,
+)
+add(
+    Kind(14, "Decimal", str, lambda p, _: Decimal(exactly(p, str)), Revives.OWN_TYPES, WHOLE),
+    Decimal,
+)
+add(Kind(15, "Fraction", _fraction, _make_fraction, Revives.OWN_TYPES, WHOLE), Fraction)
+add(
+    Kind(
+        16,
+        "UUID",
+        lambda v: v.bytes,
+        lambda p, _: uuid.UUID(bytes=exactly(p, bytes)),
+        Revives.OWN_TYPES,
+        WHOLE,
+    ),
+    uuid.UUID,
+)
 
 
 def _time_fields(value: dt.datetime | dt.time) -> list[Any]:
@@ -208,7 +367,17 @@ def _make_time(plain: list[Any], _: Reviver) -> dt.time:
     return dt.time(*parts, **{"tzinfo": tz, "fold": fold})
 
 
-add(Kind(17, "datetime", datetime_fields, lambda p, _: make_datetime(dt.datetime, p)), dt.datetime)
+add(
+    Kind(
+        17,
+        "datetime",
+        datetime_fields,
+        lambda p, _: make_datetime(dt.datetime, p),
+        Revives.OWN_TYPES,
+        WHOLE,
+    ),
+    dt.datetime,
+)
 
 
 def date_fields(value: dt.date) -> list[Any]:
@@ -221,10 +390,27 @@ def timedelta_fields(value: dt.timedelta) -> list[Any]:
     return [value.days, value.seconds, value.microseconds]
 
 
-add(Kind(18, "date", date_fields, lambda p, _: dt.date(*all_exactly(p, int))), dt.date)
-add(Kind(19, "time", _time_fields, _make_time), dt.time)
 add(
-    Kind(20, "timedelta", timedelta_fields, lambda p, _: dt.timedelta(*all_exactly(p, int))),
+    Kind(
+        18,
+        "date",
+        date_fields,
+        lambda p, _: dt.date(*all_exactly(p, int)),
+        Revives.OWN_TYPES,
+        WHOLE,
+    ),
+    dt.date,
+)
+add(Kind(19, "time", _time_fields, _make_time, Revives.OWN_TYPES, WHOLE), dt.time)
+add(
+    Kind(
+        20,
+        "timedelta",
+        timedelta_fields,
+        lambda p, _: dt.timedelta(*all_exactly(p, int)),
+        Revives.OWN_TYPES,
+        WHOLE,
+    ),
     dt.timedelta,
 )
 
@@ -235,7 +421,7 @@ def _zone(value: dt.timezone) -> list[Any]:
     return [offset, *name]
 
 
-add(Kind(21, "timezone", _zone, lambda p, _: _make_zone(p)), dt.timezone)
+add(Kind(21, "timezone", _zone, lambda p, _: _make_zone(p), Revives.OWN_TYPES, WHOLE), dt.timezone)
 
 
 def _make_zone(plain: list[Any]) -> dt.timezone:
@@ -262,7 +448,7 @@ def _zone_info_key(value: Any) -> str:
     return str(value.key)
 
 
-ZONE_INFO = add(Kind(22, "ZoneInfo", _zone_info_key, _zone_info))
+ZONE_INFO = add(Kind(22, "ZoneInfo", _zone_info_key, _zone_info, Revives.OWN_TYPES, WHOLE))
 
 _path_types: dict[str, type[pathlib.PurePath]] = {
     cls.__name__: cls
@@ -285,11 +471,14 @@ def _make_path(plain: list[str], _: Reviver) -> pathlib.PurePath:
     return cls(path)
 
 
-add(Kind(23, "Path", lambda v: [type(v).__name__, str(v)], _make_path), *_path_types.values())
+add(
+    Kind(23, "Path", lambda v: [type(v).__name__, str(v)], _make_path, Revives.OWN_TYPES, WHOLE),
+    *_path_types.values(),
+)
 
 _singletons: dict[str, Any] = {"Ellipsis": Ellipsis, "NotImplemented": NotImplemented}
 add(
-    Kind(24, "constant", repr, lambda plain, _: _singletons[plain]),
+    Kind(24, "constant", repr, lambda plain, _: _singletons[plain], Revives.OWN_TYPES, WHOLE),
     types.EllipsisType,
     types.NotImplementedType,
 )
@@ -299,16 +488,30 @@ add(
         "SimpleNamespace",
         vars,
         lambda p, _: types.SimpleNamespace(**exactly(p, dict)),
+        Revives.OWN_TYPES,
+        MAPPING,
     ),
     types.SimpleNamespace,
 )
 add(
-    Kind(26, "slice", lambda v: [v.start, v.stop, v.step], lambda p, _: slice(*exactly(p, list))),
+    Kind(
+        26,
+        "slice",
+        lambda v: [v.start, v.stop, v.step],
+        lambda p, _: slice(*exactly(p, list)),
+        Revives.OWN_TYPES,
+        WHOLE,
+    ),
     slice,
 )
 add(
     Kind(
-        MAPPING_PROXY, "mappingproxy", dict, lambda p, _: types.MappingProxyType(exactly(p, dict))
+        MAPPING_PROXY,
+        "mappingproxy",
+        dict,
+        lambda p, _: types.MappingProxyType(exactly(p, dict)),
+        Revives.OWN_TYPES,
+        MAPPING,
     ),
     types.MappingProxyType,
 )

@@ -12,9 +12,11 @@ import re
 import sys
 from typing import Any
 
+from holdfast.core.kinds.plain_shapes import WHOLE
 from holdfast.core.kinds.table import (
     Kind,
     Reviver,
+    Revives,
     Unkeepable,
     add,
     add_matcher,
@@ -65,13 +67,13 @@ def _reduce_tensor(tensor: Any) -> list[Any]:
     return [name, data, dtype, list(tensor.shape), tensor.requires_grad, str(tensor.device)]
 
 
-def _revive_tensor(plain: list[Any], reader: Reviver) -> Any:
+def _revive_tensor(plain: list[Any], reviver: Reviver) -> Any:
     name, data, dtype, shape, requires_grad, device = exactly(plain, list)
     if exactly(name, str) not in _TENSORS:
         raise ValueError(f"no such tensor: {name[:40]}")
     torch = sys.modules.get("torch")
     if torch is None:
-        return reader.missing(TENSOR, plain, "is not imported")
+        return reviver.missing(TENSOR, plain, "is not imported")
     made = _made(torch, exactly(data, bytes), _dtype(dtype), all_exactly(shape, int))
     tensor = made.to(_device_here(torch, exactly(device, str)))
     if exactly(requires_grad, bool) and not tensor.dtype.is_floating_point | tensor.is_complex():
@@ -131,13 +133,13 @@ def _reduce_other(value: Any) -> list[Any]:
     return ["torch:Generator", ctypes.string_at(state.data_ptr(), state.numel())]
 
 
-def _revive_other(plain: list[Any], reader: Reviver) -> Any:
+def _revive_other(plain: list[Any], reviver: Reviver) -> Any:
     name, main = exactly(plain, list)
     if exactly(name, str) not in _others:
         raise ValueError(f"no such torch value: {name[:40]}")
     torch = sys.modules.get("torch")
     if torch is None:
-        return reader.missing(TORCH, plain, "is not imported")
+        return reviver.missing(TORCH, plain, "is not imported")
     return _others[name](torch, main)
 
 
@@ -161,8 +163,10 @@ _others: dict[str, Any] = {
     "torch:Generator": _generator,
 }
 
-TENSOR_KIND = add(Kind(TENSOR, "torch.Tensor", _reduce_tensor, _revive_tensor))
-TORCH_KIND = add(Kind(TORCH, "torch", _reduce_other, _revive_other))
+TENSOR_KIND = add(
+    Kind(TENSOR, "torch.Tensor", _reduce_tensor, _revive_tensor, Revives.OWN_TYPES, WHOLE)
+)
+TORCH_KIND = add(Kind(TORCH, "torch", _reduce_other, _revive_other, Revives.OWN_TYPES, WHOLE))
 
 
 def is_live(cls: type) -> bool:

@@ -21,9 +21,9 @@ from itertools import count, islice
 from typing import NamedTuple
 
 from holdfast.core.json_form import dumps, loads
-from holdfast.errors import CheckpointIntegrityError, StoreFormatError
+from holdfast.errors import CheckpointIntegrityError, NoteExistsError, StoreFormatError
 from holdfast.model import CheckpointInfo, microseconds
-from holdfast.stores.base import NOTE_TIES, Note, NoteExists
+from holdfast.stores.base import NOTE_TIES, Note
 from holdfast.stores.file.folders import (
     JSON,
     LONGEST_LINE,
@@ -180,7 +180,7 @@ class Notes:
                 taken[note.scope] = {place.stem for place in places}
             stem = _part(note.key)
             if stem in taken[note.scope]:
-                raise NoteExists(note)
+                raise NoteExistsError(note)
             taken[note.scope].add(stem)
 
     def _reserve(self, number: int) -> int:

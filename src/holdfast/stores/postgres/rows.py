@@ -14,7 +14,7 @@ from holdfast.core.codec import pack
 from holdfast.errors import CheckpointIntegrityError
 from holdfast.model import CheckpointInfo, microseconds, moment
 from holdfast.stores.base import Note, seq_of
-from holdfast.stores.shared.rows import body_of, check_time, info_of
+from holdfast.stores.shared.rows import check_time, info_of, packed_body
 
 Row = Sequence[Any]
 
@@ -91,7 +91,7 @@ def record_row(info: CheckpointInfo, chunks: Mapping[bytes, bytes]) -> Row:
         _beneath(chunks.get(root)),
         bytes.fromhex(info.checksum),
         info.handoff_target,
-        body_of(info),
+        packed_body(info),
         session_name(info.agent_id, info.session_id),
         info.agent_id,
         info.session_id,

@@ -7,19 +7,18 @@ from datetime import UTC, datetime, timedelta
 
 from psycopg.errors import UndefinedColumn, UniqueViolation
 
-from holdfast.errors import CheckpointConflictError, StoreConnectionError, StoreFormatError
-from holdfast.model import microseconds, moment
-from holdfast.stores.base import (
-    Collected,
-    Commit,
-    Fenced,
-    MissingBase,
-    MissingParent,
-    Note,
-    NoteExists,
-    NotesOnly,
-    NotTheHead,
+from holdfast.errors import (
+    CheckpointConflictError,
+    FencedError,
+    MissingBaseError,
+    MissingParentError,
+    NoteExistsError,
+    NotTheHeadError,
+    StoreConnectionError,
+    StoreFormatError,
 )
+from holdfast.model import microseconds, moment
+from holdfast.stores.base import Collected, Commit, Note, NotesOnly
 from holdfast.stores.postgres import schema as sql
 from holdfast.stores.postgres.reads import PAGE, PostgresPlan, PostgresReads, pages
 from holdfast.stores.postgres.rows import (
@@ -148,12 +147,12 @@ class PostgresWrites(PostgresReads):
         if isinstance(commit, Commit) and refusal == "conflict":
             return CheckpointConflictError(commit.info.checkpoint_id)
         if refusal == "fenced" and commit.unless is not None:
-            return Fenced(commit.unless)
+            return FencedError(commit.unless)
         if refusal == "head":
-            return NotTheHead()
+            return NotTheHeadError()
         if refusal in ("base", "parent"):
-            return MissingBase() if refusal == "base" else MissingParent()
-        return NoteExists(commit.notes[int(refusal) - 1])
+            return MissingBaseError() if refusal == "base" else MissingParentError()
+        return NoteExistsError(commit.notes[int(refusal) - 1])
 
     def delete(self, checkpoint_ids: Collection[str]) -> PostgresPlan[int]:
         """Remove records and notes, in parts so that no save waits long."""
@@ -203,7 +202,7 @@ def _check_keys(notes: Sequence[Note]) -> None:
     seen: set[tuple[str, str]] = set()
     for note in notes:
         if (note.scope, note.key) in seen:
-            raise NoteExists(note)
+            raise NoteExistsError(note)
         seen.add((note.scope, note.key))
 
 

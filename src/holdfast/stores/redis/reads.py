@@ -27,7 +27,7 @@ from holdfast.stores.redis.keys import (
     seq_digits,
     stamp,
 )
-from holdfast.stores.redis.records import Filed, Placed, unpack_note, unpack_record
+from holdfast.stores.redis.records import IndexEntry, PlacedRecord, unpack_note, unpack_record
 from holdfast.stores.redis.scripts import Command, ScriptCall
 
 T = TypeVar("T")
@@ -115,9 +115,9 @@ class RedisReads:
         found = yield from self._records(ids)
         return {checkpoint_id: placed.info for checkpoint_id, placed in found.items()}
 
-    def _records(self, ids: Collection[str]) -> RedisPlan[dict[str, Placed]]:
+    def _records(self, ids: Collection[str]) -> RedisPlan[dict[str, PlacedRecord]]:
         """The same, each with its place."""
-        found: dict[str, Placed] = {}
+        found: dict[str, PlacedRecord] = {}
         parts = list(batches(list(ids)))
         for some in batches(parts, 16):
             asked = [("MGET", *map(self.keys.record, part)) for part in some]
@@ -234,7 +234,7 @@ class RedisReads:
         gc takes the chunks of what is not seen here. A record that is removed between the listing
         and its reading may have been the base of one committed since: then all is listed again.
         """
-        placed: dict[str, Placed] = {}
+        placed: dict[str, PlacedRecord] = {}
         gone: set[str] = set()
         while sets:
             pages = yield [each.page(low, high, None) for each in sets]
@@ -266,7 +266,7 @@ class RedisReads:
         return [head for _, head in sorted(found, reverse=True, key=_PLACE)]
 
     def _heads_of(
-        self, sessions: list[tuple[str, str]], expired: dict[tuple[str, str], list[Filed]]
+        self, sessions: list[tuple[str, str]], expired: dict[tuple[str, str], list[IndexEntry]]
     ) -> RedisPlan[list[tuple[bytes, SessionInfo]]]:
         now = datetime.now(UTC)
         keys = [self.keys.session(*session) for session in sessions]
@@ -285,14 +285,14 @@ class RedisReads:
                 found.append((head.place, SessionInfo(*session, head.info, left)))
         return found
 
-    def expired(self) -> RedisPlan[dict[tuple[str, str], list[Filed]]]:
+    def expired(self) -> RedisPlan[dict[tuple[str, str], list[IndexEntry]]]:
         """Records that have expired and were not swept yet, by session."""
         now = microseconds(datetime.now(UTC))
         (members,) = yield [("ZRANGEBYSCORE", self.keys.expiry, "-inf", now)]
-        found: dict[tuple[str, str], list[Filed]] = {}
+        found: dict[tuple[str, str], list[IndexEntry]] = {}
         for member in members:
             if member.startswith(b"r"):
-                filed = Filed.expiring(member)
+                filed = IndexEntry.expiring(member)
                 found.setdefault(filed.session, []).append(filed)
         return found
 

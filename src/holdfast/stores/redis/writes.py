@@ -12,24 +12,19 @@ import ormsgpack
 from holdfast.errors import (
     CheckpointConflictError,
     CheckpointIntegrityError,
+    FencedError,
     InvalidArgumentError,
+    MissingBaseError,
+    MissingParentError,
+    NoteExistsError,
+    NotTheHeadError,
     StoreError,
 )
 from holdfast.model import microseconds
-from holdfast.stores.base import (
-    Collected,
-    Commit,
-    Fenced,
-    MissingBase,
-    MissingParent,
-    Note,
-    NoteExists,
-    NotesOnly,
-    NotTheHead,
-)
+from holdfast.stores.base import Collected, Commit, Note, NotesOnly
 from holdfast.stores.redis.keys import FORMAT, SEQ, Keys, as_bytes, as_text, id_at, parted
 from holdfast.stores.redis.reads import BATCH, WRITTEN, RedisPlan, RedisReads, batches, members_of
-from holdfast.stores.redis.records import Filed, pack_note, pack_record, unpack_record
+from holdfast.stores.redis.records import IndexEntry, pack_note, pack_record, unpack_record
 from holdfast.stores.redis.scripts import (
     CLOCK,
     DOOM,
@@ -188,7 +183,7 @@ class RedisWrites(RedisReads):
             call.unless(keys.note(*commit.unless))
         if isinstance(commit, Commit):
             info = commit.info
-            filed = Filed.of(info)
+            filed = IndexEntry.of(info)
             call.own(keys.record(info.checkpoint_id), pack_record(info, token), filed.expires)
             if commit.base is not None:
                 call.need(keys.record(commit.base), "base")
@@ -203,7 +198,7 @@ class RedisWrites(RedisReads):
         seen: set[tuple[str, str]] = set()
         for note in commit.notes:
             if (note.scope, note.key) in seen:
-                raise NoteExists(note)
+                raise NoteExistsError(note)
             seen.add((note.scope, note.key))
             self._add_note(call, note, token)
         return call
@@ -221,20 +216,20 @@ class RedisWrites(RedisReads):
         """Whether the work is still to be done; raises what the script refused it for."""
         word = answer[0]
         if word == b"fenced" and commit.unless is not None:
-            raise Fenced(commit.unless)
+            raise FencedError(commit.unless)
         if word == b"head":
-            raise NotTheHead
+            raise NotTheHeadError
         if word == b"base":
-            raise MissingBase
+            raise MissingBaseError
         if word == b"parent":
-            raise MissingParent
+            raise MissingParentError
         if word == b"taken":
             which = answer[1] - 1
             if isinstance(commit, Commit):
                 if which == 0:
                     raise CheckpointConflictError(commit.info.checkpoint_id)
                 which -= 1
-            raise NoteExists(commit.notes[which])
+            raise NoteExistsError(commit.notes[which])
         return bool(word == b"ok")
 
     def delete(self, checkpoint_ids: Collection[str]) -> RedisPlan[int]:
@@ -275,7 +270,7 @@ class RedisWrites(RedisReads):
             placed = unpack_record(checkpoint_id, value)
         except CheckpointIntegrityError:
             return ("DEL", self.keys.record(checkpoint_id))
-        return self._removal_of(Filed.of(placed.info, placed.place), value)
+        return self._removal_of(IndexEntry.of(placed.info, placed.place), value)
 
     def _forget_scopes(self, scopes: list[str]) -> RedisPlan[None]:
         orders = yield [("ZRANGE", self.keys.order(scope), 0, -1) for scope in scopes]
@@ -300,7 +295,7 @@ class RedisWrites(RedisReads):
             (members,) = yield [(*asked, "LIMIT", 0, BATCH)]
             if not members:
                 return removed
-            records = [Filed.expiring(member) for member in members if member[:1] == b"r"]
+            records = [IndexEntry.expiring(member) for member in members if member[:1] == b"r"]
             notes = [member[1:] for member in members if member[:1] == b"n"]
             if notes:
                 yield [self._forgetting(m[:SEQ], *parted(m[SEQ:])) for m in notes]
@@ -309,7 +304,7 @@ class RedisWrites(RedisReads):
                 removed += sum((yield [self._removal_of(filed) for filed in records]))
             yield [("ZREM", self.keys.expiry, *members)]
 
-    def _removal_of(self, filed: Filed, value: bytes = b"") -> ScriptCall:
+    def _removal_of(self, filed: IndexEntry, value: bytes = b"") -> ScriptCall:
         return REMOVE(filed.keys_to_remove(self.keys), value, *filed.members_to_remove())
 
     def collect(

@@ -19,8 +19,13 @@ from typing import Any, TypeVar, cast
 from holdfast.errors import (
     CheckpointConflictError,
     CheckpointIntegrityError,
+    FencedError,
     HoldfastError,
     InvalidArgumentError,
+    MissingBaseError,
+    MissingParentError,
+    NoteExistsError,
+    NotTheHeadError,
     StoreError,
 )
 from holdfast.model import CheckpointInfo, microseconds, moment
@@ -29,16 +34,10 @@ from holdfast.stores.base import (
     NOTE_TIES,
     Collected,
     Commit,
-    Fenced,
-    MissingBase,
-    MissingParent,
     Note,
-    NoteExists,
     NotesOnly,
-    NotTheHead,
     Query,
     Record,
-    Refused,
     SessionInfo,
     Stats,
     Store,
@@ -46,7 +45,7 @@ from holdfast.stores.base import (
     gather,
     place_after,
 )
-from holdfast.stores.shared.rows import Row, body_of, bound_of, check_time, info_of, made_at
+from holdfast.stores.shared.rows import Row, bound_of, check_time, info_of, made_at, packed_body
 from holdfast.stores.sqlite import schema as sql
 from holdfast.stores.sqlite.connection import Connections, Durability
 from holdfast.stores.sqlite.pending import Pending
@@ -59,7 +58,7 @@ _BATCH = 500
 _BODY = -2
 """Which column of a record may have any size."""
 
-Placed = tuple[int, CheckpointInfo]
+PlacedRecord = tuple[int, CheckpointInfo]
 """A record with its place."""
 
 
@@ -140,7 +139,7 @@ class SqliteStore(Store):
             for pending in batch:
                 try:
                     self._insert(db, pending.commit, new_sessions)
-                except (HoldfastError, *Refused) as error:
+                except HoldfastError as error:
                     pending.error = error
                 else:
                     chunks += [(name, now, data) for name, data in pending.commit.chunks.items()]
@@ -162,15 +161,15 @@ class SqliteStore(Store):
     ) -> None:
         removals = commit.removals if isinstance(commit, NotesOnly) else None
         if removals is not None and removals != self._removals_now():
-            raise MissingBase
+            raise MissingBaseError
         fence = commit.unless
         if fence is not None and db.execute(sql.EXISTS_NOTE, (_key(fence[0]), fence[1])).fetchone():
-            raise Fenced(fence)
+            raise FencedError(fence)
         seen: set[tuple[str, str]] = set()
         for note in commit.notes:
             taken = db.execute(sql.EXISTS_NOTE, (_key(note.scope), note.key)).fetchone()
             if taken is not None or (note.scope, note.key) in seen:
-                raise NoteExists(note)
+                raise NoteExistsError(note)
             seen.add((note.scope, note.key))
         if isinstance(commit, Commit):
             self._insert_record(db, commit, new_sessions)
@@ -184,10 +183,10 @@ class SqliteStore(Store):
     ) -> None:
         info = commit.info
         if commit.base is not None and not _exists(db, commit.base):
-            raise MissingBase
+            raise MissingBaseError
         parent = info.parent_id if commit.needs_parent else None
         if parent is not None and parent != commit.base and not _exists(db, parent):
-            raise MissingParent
+            raise MissingParentError
         session = (info.agent_id, info.session_id)
         key = self._session_keys.get(session) or new_sessions.get(session)
         if key is None:
@@ -197,7 +196,7 @@ class SqliteStore(Store):
         check_time(info.created_at)
         last = db.execute(sql.LAST_OF_SESSION, (key,)).fetchone()
         if commit.follows is not None and commit.follows != ("" if last is None else _id(last[1])):
-            raise NotTheHead
+            raise NotTheHeadError
         after = None if last is None else last[0]
         if commit.behind is not None:
             after = max((seq for each in commit.behind for seq in _places(db, each)), default=None)
@@ -303,20 +302,20 @@ class SqliteStore(Store):
     def query(self, query: Query) -> list[CheckpointInfo]:
         return [info for _, info in self._query(query)]
 
-    def _query(self, query: Query) -> list[Placed]:
+    def _query(self, query: Query) -> list[PlacedRecord]:
         """The records asked for, each with its place."""
         if query.ids is not None and len(query.ids) > _BATCH:
             parts = [self._query(replace(query, ids=ids)) for ids in _batches(list(set(query.ids)))]
             found = sorted(chain.from_iterable(parts), key=itemgetter(0), reverse=True)
             return found[: query.limit]
 
-        def read(db: sqlite3.Connection) -> list[Placed]:
-            found: list[Placed] = []
+        def read(db: sqlite3.Connection) -> list[PlacedRecord]:
+            found: list[PlacedRecord] = []
             for bounds in _untils(query):
                 left = None if query.limit is None else query.limit - len(found)
                 part = replace(query, limit=left)
                 selected = self._db.allowance.measured(_select(db, part, *bounds), _BODY)
-                rows: Iterator[Placed] = map(_placed, selected)
+                rows: Iterator[PlacedRecord] = map(_placed, selected)
                 if query.tags:
                     rows = filter(lambda placed: query.tagged(placed[1]), rows)
                 found += islice(rows, left)
@@ -507,12 +506,12 @@ def _row(info: CheckpointInfo, session: int, seq: int) -> Row:
         info.handoff_target,
         bytes.fromhex(info.content_id),
         info.size,
-        body_of(info),
+        packed_body(info),
         bytes.fromhex(info.checksum),
     )
 
 
-def _placed(row: Row) -> Placed:
+def _placed(row: Row) -> PlacedRecord:
     return row[0], _info(row)
 
 

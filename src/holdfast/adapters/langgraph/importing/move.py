@@ -28,10 +28,15 @@ from holdfast.adapters.langgraph.saver import AGENT
 from holdfast.adapters.langgraph.saver_context import SaverContext
 from holdfast.client import SyncClient
 from holdfast.core.codec import pack
-from holdfast.errors import CheckpointConflictError, InvalidArgumentError, SerializationError
+from holdfast.errors import (
+    CheckpointConflictError,
+    InvalidArgumentError,
+    NoteExistsError,
+    SerializationError,
+)
 from holdfast.runtime import steps
 from holdfast.runtime.steps import Plan
-from holdfast.stores.base import NoteExists, NotesOnly, Query
+from holdfast.stores.base import NotesOnly, Query
 from holdfast.verbs.notes import NoteBatch
 
 
@@ -223,11 +228,11 @@ def _key(rows: list[SourceWrite]) -> str:
 def _commit(written: NoteBatch) -> Plan[None]:
     try:
         yield from written.write()
-    except NoteExists:  # another move is at work on the same checkpoint
+    except NoteExistsError:  # another move is at work on the same checkpoint
         for note in written.notes:
             try:
                 yield from steps.commit(NotesOnly((note,), written.chunks))
-            except NoteExists:
+            except NoteExistsError:
                 continue
 
 

@@ -7,11 +7,11 @@ from holdfast.adapters.langgraph.saver_context import SaverContext
 from holdfast.adapters.langgraph.thread_position import ThreadPosition
 from holdfast.adapters.langgraph.thread_records import langgraph_id
 from holdfast.core.chunk_format import compress
-from holdfast.errors import CheckpointConflictError
+from holdfast.errors import CheckpointConflictError, NoteExistsError
 from holdfast.model import CheckpointInfo
 from holdfast.runtime import steps
 from holdfast.runtime.steps import Plan
-from holdfast.stores.base import Commit, Note, NoteExists
+from holdfast.stores.base import Commit, Note
 from holdfast.verbs.thread_names import thread_of
 
 
@@ -28,7 +28,7 @@ def copy_thread(context: SaverContext, source: str, target: str) -> Plan[None]:
         renamed = [Note.of(copy.checkpoint_id, n.key, n.body, n.expires_at) for n in noted]
         try:
             yield from _commit(context, info, copy, tuple(renamed))
-        except (CheckpointConflictError, NoteExists):
+        except (CheckpointConflictError, NoteExistsError):
             continue
 
 

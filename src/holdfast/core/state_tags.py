@@ -47,7 +47,7 @@ def is_escaped(state: State) -> bool:
 def same_version(a: object, b: object) -> bool:
     """Whether two versions are one, however they are written.
 
-    >>> from holdfast.state.tags import same_version
+    >>> from holdfast.core.state_tags import same_version
     >>> same_version(1, "1.0"), same_version("1.0", "1.1")
     (True, False)
     """

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, overload
+from typing import TypeVar, overload
 
+from holdfast.core.class_names import is_name
+from holdfast.core.codec import pack, unpack
 from holdfast.core.safe_repr import briefly
+from holdfast.core.state_tags import CLASS, VERSION, State, Version, fields_of, ordered
 from holdfast.errors import InvalidArgumentError, SchemaMigrationError
-from holdfast.state.attributes import is_name
-from holdfast.state.options import isolated
-from holdfast.state.tags import CLASS, VERSION, State, Version, ordered
 
-if TYPE_CHECKING:
-    from holdfast.state.checkpointable import Checkpointable
+T = TypeVar("T")
 
 Migration = Callable[[State], State]
 
@@ -77,27 +76,30 @@ def _is_redefined(known: Migration, fn: Migration) -> bool:
     return _name(known) == _name(fn) and "<" not in _name(fn)
 
 
-def brought_up(
+def migrated(
     state: State,
-    target_of: Callable[[str], Checkpointable | None],
+    target_of: Callable[[str], T | None],
+    version_of: Callable[[T], Version],
+    copied: Callable[[State], State],
     why_none: Callable[[str], str],
-) -> tuple[Checkpointable, State]:
-    """The object a state is for, and the state at the version of that object's class.
+) -> tuple[T, State]:
+    """Return what a tagged state is for, and the state at the version of that.
 
-    ``target_of`` gives the object for a class name, or None where no class of that name is wanted
-    here; then a migration may still rename it, or ``why_none`` explains.
+    ``target_of`` gives it for the name of a class, or None where no class of that name is wanted
+    here; then a migration may still rename it, or ``why_none`` explains. A migration is given what
+    ``copied`` makes of a state.
     """
     while True:
         name, version = state[CLASS], state[VERSION]
         target = target_of(name)
         at = ordered(version)
-        wanted = None if target is None else target._checkpoint_version()
+        wanted = None if target is None else version_of(target)
         if target is not None and at == ordered(wanted):
             return target, {**state, VERSION: wanted}
         if target is not None and at > ordered(wanted):
             raise SchemaMigrationError(
                 f"this state of {name} has version {briefly(version)}, newer than the program's "
-                f"{briefly(wanted)}: load it with the newer program"
+                f"{briefly(wanted)}: open it with the newer program"
             )
         fn = _steps.get((name, at))
         if fn is None and target is None:
@@ -107,27 +109,19 @@ def brought_up(
                 f"no migration leads from version {briefly(version)} of {name} to "
                 f"{briefly(wanted)}: register_migration({name!r}, {briefly(version)}, fn)"
             )
-        state = _stepped(fn, isolated(state), wanted)
+        state = _stepped(fn, copied(state), wanted)
 
 
 def advanced(name: str, state: State, version: Version, wanted: Version) -> State:
-    """A plain state that was saved under a name at one version, as the program wants it now."""
+    """Return a plain state, saved under a name at one version, as the program wants it now."""
     tagged = {CLASS: name, VERSION: version, **state}
-    while ordered(tagged[VERSION]) != ordered(wanted):
-        at = tagged[VERSION]
-        if ordered(at) > ordered(wanted):
-            raise SchemaMigrationError(
-                f"this state of {name} has version {briefly(at)}, newer than the program's "
-                f"{briefly(wanted)}: resume it with the newer program"
-            )
-        fn = _steps.get((name, ordered(at)))
-        if fn is None:
-            raise SchemaMigrationError(
-                f"no migration leads from version {briefly(at)} of {name} to {briefly(wanted)}: "
-                f"register_migration({name!r}, {briefly(at)}, fn)"
-            )
-        tagged = _stepped(fn, isolated(tagged), wanted)
-    return {key: value for key, value in tagged.items() if key not in (CLASS, VERSION)}
+    _, current = migrated(tagged, lambda _: (wanted,), lambda target: target[0], _copied, str)
+    return fields_of(current)
+
+
+def _copied(state: State) -> State:
+    copy: State = unpack(pack(state))
+    return copy
 
 
 def _stepped(fn: Migration, state: State, wanted: Version | None) -> State:
