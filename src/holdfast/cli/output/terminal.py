@@ -43,7 +43,7 @@ class Terminal:
         return _size().lines if self.is_terminal else 10**6
 
     def paint(self, text: str, style: str) -> str:
-        """Text in a colour, where there are colours."""
+        """Return text in a colour, where there are colours."""
         return painted(text, style) if self.colored and text else text
 
     def line(self, text: str = "") -> None:
