@@ -1,12 +1,12 @@
 """PyTorch-style state: ``state_dict`` and ``load_state_dict``, and a manager to keep it."""
 
 from holdfast.state.checkpointable import Checkpointable, LoadedKeys
-from holdfast.state.compare import StateDiff
 from holdfast.state.decorator import checkpoint
 from holdfast.state.manager import CheckpointManager, Saved
 from holdfast.state.migrations import register_migration
-from holdfast.state.pending import PendingSave
 from holdfast.state.rollback import Rollback
+from holdfast.state.save_queue import PendingSave
+from holdfast.state.state_diff import StateDiff
 
 __all__ = [
     "CheckpointManager",
