@@ -15,10 +15,14 @@ _names: dict[type, str] = {}
 
 _OLD_NAMES = {
     **{f"holdfast.errors:{old}": f"holdfast.errors:{now}" for old, now in OLD_ERRORS.items()},
+    "holdfast.adapters.langgraph.moving:Moved": "holdfast.adapters.langgraph.importing.move:Moved",
+    "holdfast.session.explore:Exploration": "holdfast.session.exploration:Exploration",
+    "holdfast.session.explore:Outcome": "holdfast.session.exploration:Outcome",
     "holdfast.session.replay:Step": "holdfast.session.replay:ReplayedStep",
     "holdfast.verbs.lineage:Node": "holdfast.verbs.lineage:TreeNode",
+    "holdfast.workspace.scan:Skipped": "holdfast.workspace.results:Skipped",
 }
-"""What classes of Holdfast were called when an older version saved them."""
+"""What public classes of Holdfast were called when an older version saved one in a state."""
 
 # Past any __getattribute__ of a metaclass or a lazy module: looking must not run code.
 _mro = vars(type)["__mro__"].__get__
