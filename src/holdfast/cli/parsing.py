@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any, NoReturn
 
@@ -24,9 +25,15 @@ class Parser(argparse.ArgumentParser):
         super().__init__(
             prog=f"holdfast {command.name}",
             description=command.summary[0].upper() + command.summary[1:] + ".",
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            # Each argument is formatted once to try it: at any width, as asking for it takes long.
+            formatter_class=partial(argparse.RawDescriptionHelpFormatter, width=_LONGEST),
             allow_abbrev=False,
         )
+
+    def format_help(self) -> str:
+        """Return the help, as wide as the terminal is."""
+        self.formatter_class = argparse.RawDescriptionHelpFormatter
+        return super().format_help()
 
     def explain(self, text: str, *examples: str) -> None:
         """Say more than the summary, with examples."""

@@ -260,7 +260,7 @@ def as_workspace(given: object) -> Workspace:
         return given._opened()
     if not isinstance(given, Workspace):
         raise InvalidArgumentError(
-            f"workspace is a Workspace or AsyncWorkspace, not {type(given).__name__}: "
-            "open it as Workspace(path, client)"
+            f"workspace is a Workspace, not {type(given).__name__}: open it as "
+            "Workspace(path, client), or AsyncWorkspace(path, client)"
         )
     return given

@@ -97,7 +97,7 @@ def undo_recovery(
                 planned = workspace.restore(recovery.undo_tree)
                 captured = files.capture()
                 tags = {UNDONE: recovery.undo_tree}
-                run._runtime.run(run._core.recapture("files as they were found", captured, tags))
+                run._runtime.run(run._session.recapture("files as they were found", captured, tags))
                 now = run.head
     if terminal.json:
         terminal.emit(_json(session, recovery, planned, workspace.path, now))

@@ -205,7 +205,7 @@ def undo(parser: Parser) -> None:
 
 
 def _undo(options: Namespace, terminal: Terminal) -> int:
-    from holdfast.session.core import ROLLED_BACK_FROM
+    from holdfast.session.rollback import ROLLED_BACK_FROM
 
     with open_client(options) as client:
         names = Names(client)
