@@ -94,6 +94,7 @@ if TYPE_CHECKING:
     from holdfast.verbs.prune import Pruned as Pruned
     from holdfast.verbs.verify import Damage as Damage
     from holdfast.verbs.verify import Verified as Verified
+    from holdfast.workspace import AsyncWorkspace as AsyncWorkspace
     from holdfast.workspace import Restored as Restored
     from holdfast.workspace import Skipped as Skipped
     from holdfast.workspace import Snapshot as Snapshot
@@ -175,7 +176,15 @@ _homes = {
     "verbs.lineage": ("Tree", "TreeNode"),
     "verbs.prune": ("Keep", "Pruned"),
     "verbs.verify": ("Damage", "Verified"),
-    "workspace": ("Restored", "Skipped", "Snapshot", "TreeDiff", "TreeEntry", "Workspace"),
+    "workspace": (
+        "AsyncWorkspace",
+        "Restored",
+        "Skipped",
+        "Snapshot",
+        "TreeDiff",
+        "TreeEntry",
+        "Workspace",
+    ),
 }
 """Where each public name is defined; nothing is imported before it is asked for."""
 

@@ -340,7 +340,7 @@ def test_what_cannot_be_a_workspace_is_refused(tmp_path: Path, repo: Path) -> No
     with SyncClient.memory() as client, Workspace(repo, "memory://") as elsewhere:
         with pytest.raises(InvalidArgumentError, match="path of a directory, not int"):
             HoldfastSaver(client, workspace=5)  # type: ignore[arg-type]
-        with pytest.raises(InvalidArgumentError, match="AsyncWorkspace, not str"):
+        with pytest.raises(InvalidArgumentError, match="a Workspace, not str"):
             LangGraphAdapter.extract({"values": {}}, workspace="repo")  # type: ignore[arg-type]
         with pytest.raises(WorkspaceError, match="no directory"):
             HoldfastSaver(client, workspace=tmp_path / "nowhere")

@@ -244,6 +244,7 @@ class Client(
         takeover: bool = False,
         on_divergence: Literal["raise", "live"] = "raise",
         tools: Collection[Callable[..., Any]] | Mapping[str, Callable[..., Any]] = (),
+        progress: bool | Callable[[int, int, str], object] = False,
         **metadata: Any,
     ) -> AsyncRun:
         """Work on a session: a new one, or one that goes on where it stopped.
@@ -256,7 +257,8 @@ class Client(
         error; ``takeover`` takes it from one that was not heard of for ``lease_seconds``.
         """
         from holdfast.session.async_run import AsyncRun
-        from holdfast.session.run_base import files_of, options_of
+        from holdfast.session.files import files_of
+        from holdfast.session.options import options_of
 
         options = options_of(
             agent_id,
@@ -272,6 +274,7 @@ class Client(
             approval_expires_seconds=approval_expires_seconds,
             approval_timeout=approval_timeout,
             tools=tools,
+            progress=progress,
             metadata=metadata,
         )
         return AsyncRun(self.runtime, options, files_of(self.runtime, workspace))

@@ -86,7 +86,7 @@ class _Check:
             yield from self._by_pydantic(expected, value, path)
 
     def _variable(self, variable: typing.TypeVar, value: Any, path: Steps) -> Iterator[Departure]:
-        """A parameter that nobody has given stands for whatever it is bound to."""
+        """Yield what departs from a parameter that nobody has given: it is what it is bound to."""
         if variable.__bound__ is not None:
             yield from self.typed(variable.__bound__, value, path)
         elif variable.__constraints__:
@@ -267,7 +267,7 @@ def _is_dataclass(cls: Any) -> bool:
 
 
 def _holds_fields(annotation: Any) -> bool:
-    """Whether dataclasses or TypedDicts are in an annotation, for which dicts may stand."""
+    """Return whether dataclasses or TypedDicts are in an annotation, for which dicts may stand."""
     cls = typing.get_origin(annotation) or annotation
     if _is_dataclass(cls) or typing.is_typeddict(cls):
         return True
@@ -284,7 +284,7 @@ def _is_required(cls: Any, name: str, hint: Any) -> bool:
 
 
 def _can_be_asked(cls: type) -> bool:
-    """Whether ``isinstance`` answers for a class: of a Protocol that has not said so, it does not.
+    """Return whether ``isinstance`` answers for a class: for a Protocol, only if that says so.
 
     Of ``list`` alone it does, of ``list[int]`` it does not.
     """

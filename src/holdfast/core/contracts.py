@@ -32,7 +32,7 @@ def check_contract(contract: Contract, value: Any) -> None:
 
 
 def contract_name(contract: Contract) -> str:
-    """What a contract is recorded as: its name, and for a schema also which one."""
+    """Return what a contract is recorded as: its name, and for a schema also which one."""
     if isinstance(contract, str):
         return contract
     if isinstance(contract, Mapping):
@@ -48,7 +48,7 @@ def contract_name(contract: Contract) -> str:
 
 
 def contract_schema(contract: Contract) -> dict[str, Any] | None:
-    """The JSON Schema of a contract, where it has one, for those who have not its class."""
+    """Return the JSON Schema of a contract, where it has one, for those who have not its class."""
     if isinstance(contract, Mapping):
         return dict(contract)
     if hasattr(contract, "model_json_schema"):
@@ -121,7 +121,7 @@ def _json(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON would have it."""
+    """Return a value as JSON would have it."""
     if isinstance(value, Mapping):
         return {
             key if isinstance(key, str) else shown(key): _plain(part) for key, part in value.items()
@@ -145,7 +145,7 @@ class _Long(int):
 
 
 def _shown(value: Any, path: Sequence[Any]) -> str:
-    """What came, in a few words; nothing of it where its name says that it is secret."""
+    """Return what came, in a few words; nothing of it where its name says that it is secret."""
     name = "int" if type(value) is _Long else type(value).__name__
     if isinstance(value, (bool, int, float, str)):
         if any(isinstance(part, str) and _SECRET.search(part) for part in path):

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar, overload
+from typing import overload
 
 from holdfast.core.class_names import is_name
 from holdfast.core.codec import pack, unpack
 from holdfast.core.safe_repr import briefly
 from holdfast.core.state_tags import CLASS, VERSION, State, Version, fields_of, ordered
 from holdfast.errors import InvalidArgumentError, SchemaMigrationError
-
-T = TypeVar("T")
 
 Migration = Callable[[State], State]
 
@@ -72,37 +70,34 @@ def _name(fn: Migration) -> str:
 
 
 def _is_redefined(known: Migration, fn: Migration) -> bool:
-    """Whether a module or notebook cell was run again, so that this is the same function anew."""
+    """Return whether a module or cell was run again, so that this is the same function anew."""
     return _name(known) == _name(fn) and "<" not in _name(fn)
 
 
 def migrated(
     state: State,
-    target_of: Callable[[str], T | None],
-    version_of: Callable[[T], Version],
-    copied: Callable[[State], State],
+    wanted_of: Callable[[str], Version | None],
     why_none: Callable[[str], str],
-) -> tuple[T, State]:
-    """Return what a tagged state is for, and the state at the version of that.
+    copied: Callable[[State], State],
+) -> State:
+    """Return a tagged state at the version that the program wants, having taken every step.
 
-    ``target_of`` gives it for the name of a class, or None where no class of that name is wanted
+    ``wanted_of`` gives that version for a class name, or None where no class of that name is wanted
     here; then a migration may still rename it, or ``why_none`` explains. A migration is given what
     ``copied`` makes of a state.
     """
     while True:
         name, version = state[CLASS], state[VERSION]
-        target = target_of(name)
-        at = ordered(version)
-        wanted = None if target is None else version_of(target)
-        if target is not None and at == ordered(wanted):
-            return target, {**state, VERSION: wanted}
-        if target is not None and at > ordered(wanted):
+        at, wanted = ordered(version), wanted_of(name)
+        if wanted is not None and at == ordered(wanted):
+            return {**state, VERSION: wanted}
+        if wanted is not None and at > ordered(wanted):
             raise SchemaMigrationError(
                 f"this state of {name} has version {briefly(version)}, newer than the program's "
                 f"{briefly(wanted)}: open it with the newer program"
             )
         fn = _steps.get((name, at))
-        if fn is None and target is None:
+        if fn is None and wanted is None:
             raise SchemaMigrationError(why_none(name))
         if fn is None:
             raise SchemaMigrationError(
@@ -113,10 +108,13 @@ def migrated(
 
 
 def advanced(name: str, state: State, version: Version, wanted: Version) -> State:
-    """Return a plain state, saved under a name at one version, as the program wants it now."""
-    tagged = {CLASS: name, VERSION: version, **state}
-    _, current = migrated(tagged, lambda _: (wanted,), lambda target: target[0], _copied, str)
-    return fields_of(current)
+    """Return a plain state that was saved under a name at one version, as the program wants it.
+
+    Keys of its own that are called as the tags are kept, and shown to no migration.
+    """
+    own = {tag: state[tag] for tag in (CLASS, VERSION) if tag in state}
+    tagged = {**state, CLASS: name, VERSION: version}
+    return {**fields_of(migrated(tagged, lambda _: wanted, str, _copied)), **own}
 
 
 def _copied(state: State) -> State:
@@ -150,7 +148,7 @@ def _stepped(fn: Migration, state: State, wanted: Version | None) -> State:
 
 
 def _following(name: str, version: Version, wanted: Version | None) -> Version:
-    """The version after this one: the next number, or of versions with dots the next known.
+    """Return the version after this one: the next number, or of versions with dots the next known.
 
     "1.0" is 1 to a program that counts in whole numbers: it is what a class begins with.
     """

@@ -10,7 +10,7 @@ from holdfast.core.safe_repr import shown
 
 
 def child_path(path: str, key: object) -> str:
-    """The path of a dict's value: ``$.name`` where the key reads as a name, else ``$['a b']``."""
+    """Return the path of a dict's value: ``$.name`` if the key is a name, else ``$['a b']``."""
     if type(key) is str and key.isidentifier():
         return f"{path}.{key}"
     return f"{path}[{short_key(key)}]"

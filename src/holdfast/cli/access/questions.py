@@ -31,11 +31,11 @@ def find_question(client: SyncClient, given: str) -> Question:
         raise Ambiguous(f"{given!r} fits several calls: {clean(listed)}")
     if found:
         return found[0]
-    from holdfast.session.approval import _questions
+    from holdfast.session.approval import questions
 
     known = [
         q
-        for q in client.runtime.run(_questions(client.runtime.engine))
+        for q in client.runtime.run(questions(client.runtime.engine))
         if q.effect_id.startswith(given)
     ]
     if known:

@@ -66,8 +66,8 @@ def opened(
 ) -> Iterator[Run]:
     """Open a run on a session, without the classes of its state; its end adds no checkpoint."""
     from holdfast.session.files import Files
+    from holdfast.session.options import options_of
     from holdfast.session.run import Run
-    from holdfast.session.run_base import options_of
 
     check_is_ours(session)
     options = options_of(

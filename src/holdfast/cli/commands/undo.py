@@ -42,7 +42,7 @@ def set_up(parser: Parser) -> None:
 
 def run(options: Namespace, terminal: Terminal) -> int:
     """Take back what a rollback, or else a recovery, did last."""
-    from holdfast.session.core import ROLLED_BACK_FROM
+    from holdfast.session.rollback import ROLLED_BACK_FROM
 
     with open_client(options) as client:
         names = Names(client)
@@ -90,7 +90,7 @@ def _undo_recovery(
                 planned = workspace.restore(recovery.undo_tree)
                 captured = files.capture()
                 tags = {UNDONE: recovery.undo_tree}
-                run._runtime.run(run._core.recapture("files as they were found", captured, tags))
+                run._runtime.run(run._session.recapture("files as they were found", captured, tags))
                 now = run.head
     if terminal.json:
         terminal.emit(_json(session, recovery, planned, workspace.path, now))

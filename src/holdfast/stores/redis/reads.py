@@ -29,6 +29,7 @@ from holdfast.stores.redis.keys import (
 )
 from holdfast.stores.redis.records import IndexEntry, PlacedRecord, unpack_note, unpack_record
 from holdfast.stores.redis.scripts import Command, ScriptCall
+from holdfast.stores.shared.id_bounds import AFTER_ALL, byte_bounds
 
 T = TypeVar("T")
 Item = TypeVar("Item")
@@ -41,7 +42,6 @@ WRITTEN = 8
 _FEW = 64
 """Up to so many sessions are listed by merging; for more, all records are looked through."""
 _SOME = 50
-_AFTER_ALL = b"\xff"  # no text has this byte
 _PLACE = itemgetter(0)
 
 
@@ -130,8 +130,9 @@ class RedisReads:
     def match(self, prefix: str, limit: int, after: str = "") -> RedisPlan[list[str]]:
         """Ids that begin so, in order."""
         found: list[str] = []
-        low = max(b"(" + as_bytes(after), b"[" + as_bytes(prefix), key=lambda bound: bound[1:])
-        high = b"(" + as_bytes(prefix) + _AFTER_ALL
+        first, past = byte_bounds(as_bytes(prefix))
+        low = max(b"(" + as_bytes(after), b"[" + first, key=lambda bound: bound[1:])
+        high = b"(" + past
         while len(found) < limit:
             page = min(limit - len(found), BATCH)
             asked = ("ZRANGEBYLEX", self.keys.ids, low, high, "LIMIT", 0, page)
@@ -151,7 +152,7 @@ class RedisReads:
         if query.limit is not None and query.limit <= 0:
             return []
         low = b"" if query.since is None else stamp(query.since)
-        high = _AFTER_ALL  # what was made before a time may have been written after it
+        high = AFTER_ALL  # what was made before a time may have been written after it
         if query.before is not None:
             last = (yield from self._records([query.before])).get(query.before)
             if last is None:
@@ -193,8 +194,9 @@ class RedisReads:
         if agent is not None:
             low = as_bytes(agent) + b"\0" + low
         key = self.keys.sessions if agent is None else self.keys.agents
-        bounds = (b"[" + low, b"(" + low + _AFTER_ALL)
-        (members,) = yield [("ZRANGEBYLEX", key, *bounds, "LIMIT", 0, _FEW + 1)]
+        first, past = byte_bounds(low)
+        asked = ("ZRANGEBYLEX", key, b"[" + first, b"(" + past)
+        (members,) = yield [(*asked, "LIMIT", 0, _FEW + 1)]
         pairs = map(parted, members)
         return [pair if agent is not None else pair[::-1] for pair in pairs]
 
@@ -254,8 +256,8 @@ class RedisReads:
         if agent_id is None:
             asked: Command = ("ZRANGE", self.keys.sessions, 0, -1)
         else:
-            lead = as_bytes(agent_id) + b"\0"
-            asked = ("ZRANGEBYLEX", self.keys.agents, b"[" + lead, b"(" + lead + _AFTER_ALL)
+            first, past = byte_bounds(as_bytes(agent_id) + b"\0")
+            asked = ("ZRANGEBYLEX", self.keys.agents, b"[" + first, b"(" + past)
         (members,) = yield [asked]
         pairs = [parted(member) for member in members]
         sessions = [pair if agent_id is not None else pair[::-1] for pair in pairs]
@@ -270,7 +272,7 @@ class RedisReads:
     ) -> RedisPlan[list[tuple[bytes, SessionInfo]]]:
         now = datetime.now(UTC)
         keys = [self.keys.session(*session) for session in sessions]
-        newest = yield [Ordered(key).page(b"", _AFTER_ALL, 1) for key in keys]
+        newest = yield [Ordered(key).page(b"", AFTER_ALL, 1) for key in keys]
         counts = yield [("ZCARD", key) for key in keys]
         placed = yield from self._records([id_at(members[0]) for members in newest if members])
         found: list[tuple[bytes, SessionInfo]] = []
@@ -337,7 +339,7 @@ class RedisReads:
             found += [note for note in notes if not note.is_expired(now)]
             if len(entries) < page:
                 break
-            low = b"(" + entries[-1][0] + _AFTER_ALL
+            low = b"(" + entries[-1][0] + AFTER_ALL
         return found[:limit]
 
     def wait(self, scope: str, after: int, timeout: float) -> RedisPlan[None]:
