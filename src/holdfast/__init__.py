@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from holdfast._version import __version__ as __version__
     from holdfast.client import Client as Client
     from holdfast.client import SyncClient as SyncClient
+    from holdfast.core.diff import ByPath as ByPath
     from holdfast.core.diff import Diff as Diff
     from holdfast.core.kinds import register_type as register_type
     from holdfast.core.raw import Raw as Raw
@@ -93,6 +94,7 @@ if TYPE_CHECKING:
     from holdfast.verbs.prune import Pruned as Pruned
     from holdfast.verbs.verify import Damage as Damage
     from holdfast.verbs.verify import Verified as Verified
+    from holdfast.workspace import AsyncWorkspace as AsyncWorkspace
     from holdfast.workspace import Restored as Restored
     from holdfast.workspace import Skipped as Skipped
     from holdfast.workspace import Snapshot as Snapshot
@@ -102,16 +104,10 @@ if TYPE_CHECKING:
 
 _homes = {
     "_version": ("__version__",),
-    "client": (
-        "Client",
-        "SyncClient",
-    ),
-    "core.diff": ("Diff",),
+    "client": ("Client", "SyncClient"),
+    "core.diff": ("ByPath", "Diff"),
     "core.kinds": ("register_type",),
-    "core.raw": (
-        "Raw",
-        "Sealed",
-    ),
+    "core.raw": ("Raw", "Sealed"),
     "errors": (
         "AdapterError",
         "AmbiguousIdError",
@@ -150,12 +146,7 @@ _homes = {
         "UnknownTypeError",
         "WorkspaceError",
     ),
-    "model": (
-        "Checkpoint",
-        "CheckpointBuilder",
-        "CheckpointInfo",
-        "Framework",
-    ),
+    "model": ("Checkpoint", "CheckpointBuilder", "CheckpointInfo", "Framework"),
     "session": (
         "AsyncRun",
         "AsyncTask",
@@ -176,38 +167,17 @@ _homes = {
         "UnknownEffect",
         "register_tool",
     ),
-    "state": (
-        "CheckpointManager",
-        "Checkpointable",
-        "checkpoint",
-        "register_migration",
-    ),
-    "stores.base": (
-        "Collected",
-        "SessionInfo",
-        "Stats",
-        "Store",
-    ),
-    "verbs.bundle": (
-        "Exported",
-        "Imported",
-    ),
+    "state": ("CheckpointManager", "Checkpointable", "checkpoint", "register_migration"),
+    "stores.base": ("Collected", "SessionInfo", "Stats", "Store"),
+    "verbs.bundle": ("Exported", "Imported"),
     "verbs.events": ("Event",),
     "verbs.handoff": ("Offer",),
     "verbs.interrupts": ("OpenInterrupt",),
-    "verbs.lineage": (
-        "Tree",
-        "TreeNode",
-    ),
-    "verbs.prune": (
-        "Keep",
-        "Pruned",
-    ),
-    "verbs.verify": (
-        "Damage",
-        "Verified",
-    ),
+    "verbs.lineage": ("Tree", "TreeNode"),
+    "verbs.prune": ("Keep", "Pruned"),
+    "verbs.verify": ("Damage", "Verified"),
     "workspace": (
+        "AsyncWorkspace",
         "Restored",
         "Skipped",
         "Snapshot",

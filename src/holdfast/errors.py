@@ -7,7 +7,7 @@ HoldfastError
 ├── CheckpointIntegrityError       stored bytes do not match their checksum, or cannot be read
 ├── SerializationError             a value cannot be kept; names its path and the remedy
 │   └── UnknownTypeError           a stored class is not available to this process
-├── SchemaMigrationError           no migration leads from the stored version to this one
+├── SchemaMigrationError           it is of a newer version, or no migration leads from its own
 ├── InvalidArgumentError           an argument is of the wrong type or out of range
 ├── MissingPackageError            a package that is needed for this is not installed
 ├── HandoffError                   an offer cannot be accepted, settled or renewed (any more)
@@ -115,7 +115,7 @@ class UnknownTypeError(SerializationError):
 
 
 class SchemaMigrationError(HoldfastError):
-    """No migration leads from the stored version to the current one, or one failed."""
+    """It was saved by a newer Holdfast, or no migration leads from its version to the current."""
 
 
 class InvalidArgumentError(HoldfastError, ValueError):

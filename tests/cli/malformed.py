@@ -8,8 +8,8 @@ from typing import Any
 from holdfast import CheckpointBuilder, SyncClient
 from holdfast.core.kinds.content_links import ContentLink
 from holdfast.session.approval import ASKED
-from holdfast.session.core import ROLLBACK, ROLLED_BACK_FROM
 from holdfast.session.lease import scope_of
+from holdfast.session.rollback import ROLLBACK, ROLLED_BACK_FROM
 from holdfast.verbs import notes
 
 NOW = datetime(2026, 11, 18, tzinfo=UTC)

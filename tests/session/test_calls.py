@@ -499,3 +499,13 @@ def test_a_call_cut_off_past_its_end_does_not_run_again(session: Open, tools: To
 
     with session() as run:
         assert run.call(tools.read, "a") == ["read", "a", 1]
+
+
+def test_the_arguments_of_a_tool_may_have_any_name(session: Open) -> None:
+    def tool(**given: Any) -> list[str]:
+        return sorted(given)
+
+    with session() as run:
+        assert run.call(tool, function=1, self=2, args=3, kwargs=4, step=5) == [
+            *("args", "function", "kwargs", "self", "step")
+        ]

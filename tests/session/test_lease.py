@@ -315,7 +315,7 @@ def test_an_async_run_ends_although_its_servers_client_takes_a_cancellation_for_
 
         async with Client.memory() as client, asyncio.timeout(60):
             async with client.session(AGENT, session_id=SESSION, lease_seconds=0.04) as run:
-                run._core.keep_lease = keep_lease  # type: ignore[method-assign]
+                run._session.checkpointer.keep_lease = keep_lease  # type: ignore[method-assign]
                 await begun.wait()
                 begun.clear()
 

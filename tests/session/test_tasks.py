@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from holdfast import SyncClient
 from holdfast.errors import InvalidArgumentError, TaskError
 from tests.integration.fork_server import PATH
 from tests.session.conftest import Open
@@ -326,19 +327,21 @@ def test_a_call_belongs_to_the_task_it_is_made_in(session: Open, tools: Tools) -
 
 
 PROGRAM = """
+import sys
 from holdfast import SyncClient
-with SyncClient.memory() as client, client.session("a") as run:
+asked = {"progress": True} if "asked" in sys.argv else {}
+with SyncClient.memory() as client, client.session("a", **asked) as run:
     for task in run.tasks.plan("first", "second").remaining():
         with task:
             pass
 """
 
 
-def shown(terminal: bool) -> bytes:
+def shown(terminal: bool, *arguments: str) -> bytes:
     ours, theirs = pty.openpty() if terminal else os.pipe()
     out = theirs
     subprocess.run(
-        [sys.executable, "-c", PROGRAM],
+        [sys.executable, "-c", PROGRAM, *arguments],
         env={**os.environ, "PYTHONPATH": PATH},
         stderr=out,
         check=True,
@@ -354,8 +357,8 @@ def shown(terminal: bool) -> bytes:
     return seen
 
 
-def test_progress_is_drawn_on_a_terminal() -> None:
-    lines = shown(terminal=True).decode().split("\r\x1b[K")
+def test_progress_that_was_asked_for_is_drawn_on_a_terminal() -> None:
+    lines = shown(True, "asked").decode().split("\r\x1b[K")
 
     assert [line.strip() for line in lines if line.strip()] == [
         "[........................] 0/2 first",
@@ -365,5 +368,39 @@ def test_progress_is_drawn_on_a_terminal() -> None:
     ]
 
 
-def test_nothing_is_drawn_elsewhere() -> None:
-    assert shown(terminal=False) == b""
+def test_nothing_is_drawn_where_nobody_asked_or_nobody_sees_it() -> None:
+    assert shown(True) == b""
+    assert shown(False, "asked") == b""
+
+
+def test_a_function_is_told_the_progress_wherever_it_runs(session: Open) -> None:
+    told: list[tuple[int, int, str]] = []
+
+    def progress(done: int, total: int, name: str) -> None:
+        told.append((done, total, name))
+
+    with session(progress=progress) as run:
+        for task in run.tasks.plan("build", "test").remaining():
+            with task:
+                for part in task.plan("prepare", "do").remaining() if task.id == "build" else ():
+                    with part:
+                        pass
+
+    assert told[0] == (0, 2, "build")
+    assert told[-1] == (3, 3, "")  # a task with parts counts by its parts
+
+
+@pytest.mark.parametrize("wrong", ["yes", 1, 0.5])
+def test_progress_that_is_no_switch_and_no_function_is_refused(wrong: Any) -> None:
+    with SyncClient.memory() as client:
+        with pytest.raises(InvalidArgumentError, match="progress is True, False or a plain"):
+            client.session("a", progress=wrong)
+
+
+def test_an_async_function_cannot_be_told_the_progress() -> None:
+    async def progress(done: int, total: int, name: str) -> None:
+        pass
+
+    with SyncClient.memory() as client:
+        with pytest.raises(InvalidArgumentError, match="plain function"):
+            client.session("a", progress=progress)

@@ -23,8 +23,8 @@ from holdfast.core.chunk_format import (
     pack_index,
 )
 from holdfast.core.codec import pack
+from holdfast.core.content_cuts import MAX_PAGE, PAGE
 from holdfast.core.layout_reader import base_of
-from holdfast.core.page_cutter import MAX_PAGE, PAGE
 from tests import strategies as s
 from tests.sameness import isolated, same
 from tests.unit.edits import LARGE, STARTS, Edit, message, messages, scripts, states, text

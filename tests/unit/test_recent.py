@@ -1,4 +1,4 @@
-"""A memory of bounded size forgets the oldest first, and gives a value once where it is taken."""
+"""A memory of bounded size: the oldest is forgotten first, and what is taken is given once."""
 
 from holdfast.system.recent import Recent
 

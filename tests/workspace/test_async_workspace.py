@@ -279,7 +279,9 @@ async def test_what_a_callback_sees_is_what_the_caller_sees(root: Path, client: 
     assert seen == {"mine"}
 
 
-async def cancelled_at(point: str, work: Callable[[], Awaitable[Any]]) -> None:
+async def cancelled_at(
+    point: str, work: Callable[[], Awaitable[Any]], then: Callable[[], None] = lambda: None
+) -> None:
     """Cancel an await while a thread has come to a point, and await its end."""
     loop = asyncio.get_running_loop()
     reached = asyncio.Event()
@@ -288,6 +290,7 @@ async def cancelled_at(point: str, work: Callable[[], Awaitable[Any]]) -> None:
     def pause(_: int) -> None:
         loop.call_soon_threadsafe(reached.set)
         assert go_on.wait(60)
+        then()
 
     async def working() -> None:
         await work()
@@ -337,6 +340,7 @@ async def test_a_restore_that_is_cancelled_late_is_carried_out(
 
     assert not left_behind(root)
     assert (await workspace.snapshot()).tree_id == snapshot.tree_id
+    assert "before a restore" in [each.message for each in await workspace.snapshots()]
 
 
 async def test_a_snapshot_that_is_cancelled_is_none(
@@ -349,6 +353,18 @@ async def test_a_snapshot_that_is_cancelled_is_none(
     assert "never" not in [each.message for each in await workspace.snapshots()]
     assert len((await workspace.status()).modified) == 30
     assert (await workspace.snapshot()).tree_id != snapshot.tree_id
+
+
+async def test_a_failure_that_nobody_awaits_any_more_is_said(
+    many: tuple[AsyncWorkspace, Snapshot], caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail() -> None:
+        raise RuntimeError("the disk fell out")
+
+    workspace, _ = many
+    await cancelled_at("workspace:listing", workspace.status, fail)
+
+    assert "the disk fell out" in caplog.text
 
 
 async def test_a_fork_that_is_cancelled_is_none(
@@ -364,33 +380,22 @@ async def test_a_fork_that_is_cancelled_is_none(
 
 
 async def test_opening_that_is_cancelled_leaves_nothing_open(root: Path, tmp_path: Path) -> None:
-    """A restore that was cut short is completed by the next to open, or by nobody."""
-    workspace = AsyncWorkspace(root, f"sqlite:///{tmp_path}/agent.db")
-    put(root / "file", "one")
-    before = await workspace.snapshot()
-    put(root / "file", "two")
-    with at("workspace:journaled", lambda _: interrupt()), pytest.raises(KeyboardInterrupt):
-        workspace.sync.restore(before)
-    await workspace.close()
-
-    async def enter(other: AsyncWorkspace) -> None:
-        async with other:
-            raise AssertionError("it was cancelled before")
-
-    other = AsyncWorkspace(root, f"sqlite:///{tmp_path}/agent.db")
-    async with asyncio.timeout(None):
-        task = asyncio.create_task(enter(other))
-        await asyncio.sleep(0)
-        task.cancel()
+    url = f"sqlite:///{tmp_path}/agent.db"
+    with Workspace(root, url) as holder:
+        workspace = AsyncWorkspace(root, url)
+        with holder._local.mutex, holder._alone():  # whoever opens it has to wait
+            opening = asyncio.create_task(workspace.__aenter__())
+            await asyncio.sleep(0)
+            opening.cancel()
+            await asyncio.sleep(0)
+            assert not opening.done()
         with pytest.raises(asyncio.CancelledError):
-            await task
+            await opening
 
     with pytest.raises(StoreClosedError):
-        await other.snapshot()
-
-
-def interrupt() -> None:
-    raise KeyboardInterrupt
+        await workspace.snapshot()
+    with pytest.raises(StoreClosedError):
+        workspace.sync.snapshot()
 
 
 async def test_closing_waits_for_what_is_under_way(root: Path) -> None:

@@ -56,7 +56,7 @@ def test_a_sync_client_takes_it_too(root: Path, tmp_path: Path) -> None:
 
 
 async def test_what_is_no_workspace_is_refused(store: Client, root: Path) -> None:
-    with pytest.raises(InvalidArgumentError, match="a Workspace or AsyncWorkspace, not PosixPath"):
+    with pytest.raises(InvalidArgumentError, match=r"not PosixPath: .* or AsyncWorkspace\("):
         await store.save("coder", workspace=root)  # type: ignore[arg-type]
 
 

@@ -35,9 +35,8 @@ class AdapterStore:
     def of(cls, given: Client | SyncClient | str | None) -> Self:
         """Return the store of a client, or open that of a URL (None: what ``holdfast`` finds)."""
         if isinstance(given, Client):
-            runtime = given.runtime
-            client = SyncClient(runtime.store, runtime.engine, url=runtime.url)
-            return cls(client, client.runtime, runtime, is_owned=False)
+            client = SyncClient.over(given.runtime.sync())
+            return cls(client, client.runtime, given.runtime, is_owned=False)
         if isinstance(given, SyncClient):
             own = given.runtime
             aio = AsyncRuntime(own.store, own.engine, url=own.url)

@@ -91,7 +91,10 @@ class Client(
         workspace: Workspace | AsyncWorkspace | None = None,
         **metadata: Any,
     ) -> str:
-        """See SyncClient.save. The state is taken as it is when ``save`` is called."""
+        """Keep a state as a new checkpoint and return its id.
+
+        See SyncClient.save. The state is taken as it is when ``save`` is called.
+        """
         return await self.runtime.run(
             self._save(
                 agent_id,
@@ -241,6 +244,7 @@ class Client(
         takeover: bool = False,
         on_divergence: Literal["raise", "live"] = "raise",
         tools: Collection[Callable[..., Any]] | Mapping[str, Callable[..., Any]] = (),
+        progress: bool | Callable[[int, int, str], object] = False,
         **metadata: Any,
     ) -> AsyncRun:
         """Work on a session: a new one, or one that goes on where it stopped.
@@ -253,7 +257,8 @@ class Client(
         error; ``takeover`` takes it from one that was not heard of for ``lease_seconds``.
         """
         from holdfast.session.async_run import AsyncRun
-        from holdfast.session.run_base import files_of, options_of
+        from holdfast.session.files import files_of
+        from holdfast.session.options import options_of
 
         options = options_of(
             agent_id,
@@ -269,6 +274,7 @@ class Client(
             approval_expires_seconds=approval_expires_seconds,
             approval_timeout=approval_timeout,
             tools=tools,
+            progress=progress,
             metadata=metadata,
         )
         return AsyncRun(self.runtime, options, files_of(self.runtime, workspace))
@@ -293,7 +299,10 @@ class Client(
         stop_when: Callable[[Outcome], bool] | None = None,
         progress: Callable[[Outcome], object] | None = None,
     ) -> Exploration:
-        """See SyncClient.explore. Async strategies run together on the event loop."""
+        """Try strategies (functions of a run) on the same state and files, and compare them.
+
+        See SyncClient.explore. Async strategies run together on the event loop.
+        """
         from holdfast.session.explore import Terms, aexplore
 
         terms = Terms(score, executor, timeout, workspace, stop_when, progress)

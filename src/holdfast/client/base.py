@@ -11,7 +11,6 @@ from urllib.parse import quote
 from holdfast.client.verb_group import R, VerbGroup
 from holdfast.errors import InvalidArgumentError
 from holdfast.model import Framework, make_payload
-from holdfast.runtime.engine import Engine
 from holdfast.runtime.steps import Plan, do
 from holdfast.stores.base import Store
 from holdfast.stores.discovery import DEFAULT_PATH, warn_of_second
@@ -32,15 +31,20 @@ class ClientBase(VerbGroup[R]):
 
     _runtime_type: type[R]
 
-    def __init__(
-        self, store: Store, engine: Engine | None = None, *, url: str | None = None
-    ) -> None:
+    def __init__(self, store: Store, *, url: str | None = None) -> None:
         if not isinstance(store, Store):
             raise InvalidArgumentError(
                 f"a client is made from a store, not {type(store).__name__}; "
                 "use one of memory(), file(), sqlite() or open(url)"
             )
-        super().__init__(self._runtime_type(store, engine, url=url))
+        super().__init__(self._runtime_type(store, url=url))
+
+    @classmethod
+    def over(cls, runtime: R) -> Self:
+        """Return a client that works through a runtime which is there already."""
+        client = cls.__new__(cls)
+        VerbGroup.__init__(client, runtime)
+        return client
 
     @classmethod
     def open(cls, url: str | None = None) -> Self:

@@ -44,11 +44,11 @@ class Effects(VerbGroup[SyncRuntime]):
 
         verdict = unknown.verdict(done, failed, retry)
         call = self.runtime.run(unknown.find(self._engine, effect_id))
-        core = unknown.core_of(self._engine, call, takeover)
+        session = unknown.session_of(self._engine, call, takeover)
         try:
-            self.runtime.run(unknown.decide(core, call, verdict))
+            self.runtime.run(unknown.decide(session, call, verdict))
         finally:
-            self.runtime.run(core.release())
+            self.runtime.run(session.checkpointer.release())
         return call
 
 
@@ -83,9 +83,9 @@ class AsyncEffects(VerbGroup[AsyncRuntime]):
 
         verdict = unknown.verdict(done, failed, retry)
         call = await self.runtime.run(unknown.find(self._engine, effect_id))
-        core = unknown.core_of(self._engine, call, takeover)
+        session = unknown.session_of(self._engine, call, takeover)
         try:
-            await self.runtime.run(unknown.decide(core, call, verdict))
+            await self.runtime.run(unknown.decide(session, call, verdict))
         finally:
-            await self.runtime.run(core.release())
+            await self.runtime.run(session.checkpointer.release())
         return call

@@ -244,6 +244,7 @@ class SyncClient(ClientBase[SyncRuntime], Handoffs, Events, Approvals, Effects, 
         takeover: bool = False,
         on_divergence: Literal["raise", "live"] = "raise",
         tools: Collection[Callable[..., Any]] | Mapping[str, Callable[..., Any]] = (),
+        progress: bool | Callable[[int, int, str], object] = False,
         **metadata: Any,
     ) -> Run:
         """Work on a session: a new one, or one that goes on where it stopped.
@@ -255,9 +256,12 @@ class SyncClient(ClientBase[SyncRuntime], Handoffs, Events, Approvals, Effects, 
         function; irreversible ones by default). Another process that works on the session is an
         error; ``takeover`` takes it from one that was not heard of for ``lease_seconds``. ``tools``
         are functions that undo effects which an earlier process recorded (or register_tool them).
+        ``progress=True`` draws how many tasks are done, where there is a terminal; a function is
+        called with how many are done, of how many, and which one is worked on.
         """
+        from holdfast.session.files import files_of
+        from holdfast.session.options import options_of
         from holdfast.session.run import Run
-        from holdfast.session.run_base import files_of, options_of
 
         options = options_of(
             agent_id,
@@ -273,6 +277,7 @@ class SyncClient(ClientBase[SyncRuntime], Handoffs, Events, Approvals, Effects, 
             approval_expires_seconds=approval_expires_seconds,
             approval_timeout=approval_timeout,
             tools=tools,
+            progress=progress,
             metadata=metadata,
         )
         return Run(self.runtime, options, files_of(self.runtime, workspace))

@@ -56,7 +56,7 @@ class _Budget:
 
 
 def too_much() -> CheckpointIntegrityError:
-    """What to say of data that claims to be more than any state is."""
+    """Return the error for data that claims to be more than any state is."""
     return CheckpointIntegrityError(None, "it holds more data than the limits allow")
 
 
@@ -69,7 +69,7 @@ def decode(
     limits: Limits = DEFAULT_LIMITS,
     trusts: Trusts | None = None,
 ) -> Any:
-    """The value that a root chunk stands for, given all chunks it needs.
+    """Return the value that a root chunk stands for, given all chunks it needs.
 
     Values of a class that ``trusts`` does not name are given as Raw.
 
@@ -141,7 +141,7 @@ class _Decoder:
 
 
 def references(raw: bytes, links: bool = False) -> list[tuple[bytes, bool]]:
-    """The chunks that a chunk refers to, each with whether it may itself refer to more.
+    """Return the chunks that a chunk refers to, each with whether it may itself refer to more.
 
     What a Link leads to is not needed to read the value, and is told only where it is asked for.
     """
@@ -208,13 +208,13 @@ def check_unfolded(
 
 
 def index_references(data: bytes) -> list[tuple[bytes, bool]]:
-    """The chunks an index names; those of an upper level are indexes and so refer to more."""
+    """Return the chunks an index names; those of an upper level are indexes, and refer to more."""
     level, entries = unpack_index(data)
     return [(name, has_refs or level > 0) for name, _, _, has_refs in entries]
 
 
 def inner_index(raw: bytes) -> bytes:
-    """The index that a chunk of an upper level holds."""
+    """Return the index that a chunk of an upper level holds."""
     data = _Content().unpack(raw)
     if type(data) is not bytes:
         raise CheckpointIntegrityError(None, "an index that is none")

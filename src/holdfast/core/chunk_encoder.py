@@ -15,8 +15,6 @@ from typing import Any
 import ormsgpack
 
 from holdfast.core.chunk_format import (
-    FANOUT,
-    MAX_FANOUT,
     PAGED_BYTES,
     PAGED_STR,
     REF_LEAF,
@@ -27,6 +25,7 @@ from holdfast.core.chunk_format import (
     pack_index,
 )
 from holdfast.core.codec import Packer
+from holdfast.core.content_cuts import FANOUT, ends_group
 from holdfast.core.kinds import bytes_codes
 from holdfast.core.page_cutter import Page, cut
 from holdfast.core.paged_sequences import Blob, Elements, Items, Layout, Shrunk, is_plain_dict
@@ -123,7 +122,7 @@ class _Encoder:
         path: tuple[str, ...],
         packed: bytes = b"",
     ) -> Shrunk:
-        """A value's bytes, at most ``limit`` of them (0 for the root: as many as it takes)."""
+        """Return a value's bytes, at most ``limit`` of them (0 for the root: however many)."""
         if self._level >= _SPLIT_LEVELS:
             data = packed or self.pack(value)
             return Shrunk(data, len(data))
@@ -234,7 +233,7 @@ def _groups(entries: list[Entry]) -> Iterable[list[Entry]]:
     group: list[Entry] = []
     for entry in entries:
         group.append(entry)
-        if len(group) > 1 and (entry[0][0] % FANOUT == 0 or len(group) == MAX_FANOUT):
+        if ends_group(entry[0], len(group)):
             yield group
             group = []
     if group:

@@ -22,27 +22,25 @@ ELEMENT_SPLIT = 8192
 """Elsewhere, an element above this many bytes does."""
 WHOLE = 3072
 """What has up to this many bytes is not cut; a list or dict whose parts have, not into pages."""
-FANOUT = 16
-MAX_FANOUT = 3 * FANOUT
 
 MAX_CHUNK = 64 * 2**20
 """No chunk is larger than this when unpacked; a stored one that claims to be is refused."""
 
 
 def chunk_id(raw: bytes) -> bytes:
-    """The name of a chunk: SHA-256 of its bytes, cut to 160 bits."""
+    """Return the name of a chunk: SHA-256 of its bytes, cut to 160 bits."""
     return hashlib.sha256(raw).digest()[:ID_BYTES]
 
 
 def pack_index(level: int, entries: list[tuple[bytes, int, bool, bool]]) -> bytes:
-    """An index of pages (level 0) or of indexes: each entry a name, a count and two marks."""
+    """Return an index of pages (level 0) or indexes: each entry a name, a count and two marks."""
     names = b"".join([entry[0] for entry in entries])
     marks = [count * 4 + natural * 2 + has_refs for _, count, natural, has_refs in entries]
     return ormsgpack.packb([level, names, marks])
 
 
 def unpack_index(data: bytes) -> tuple[int, list[tuple[bytes, int, bool, bool]]]:
-    """The level and entries of an index."""
+    """Return the level and entries of an index."""
     try:
         level, names, marks = ormsgpack.unpackb(data)
         if not (type(level) is int and 0 <= level <= 16 and len(names) == ID_BYTES * len(marks)):
@@ -58,7 +56,7 @@ def unpack_index(data: bytes) -> tuple[int, list[tuple[bytes, int, bool, bool]]]
 
 
 def array_header(count: int) -> bytes:
-    """The bytes msgpack puts before that many list elements."""
+    """Return the bytes msgpack puts before that many list elements."""
     if count < 16:
         return bytes((0x90 | count,))
     return (
@@ -67,7 +65,7 @@ def array_header(count: int) -> bytes:
 
 
 def map_header(count: int) -> bytes:
-    """The bytes msgpack puts before that many dict items."""
+    """Return the bytes msgpack puts before that many dict items."""
     if count < 16:
         return bytes((0x80 | count,))
     return (
@@ -117,7 +115,7 @@ def check_size(raw: bytes) -> None:
 
 
 def compress(raw: bytes) -> bytes:
-    """The stored form of a chunk."""
+    """Return the stored form of a chunk."""
     check_size(raw)
     if len(raw) >= _WORTH_COMPRESSING:
         packed: bytes = _codec().compress(raw)
@@ -127,13 +125,13 @@ def compress(raw: bytes) -> bytes:
 
 
 def uncompressed(raw: bytes) -> bytes:
-    """The stored form of a chunk that is to stay readable."""
+    """Return the stored form of a chunk that is to stay readable."""
     check_size(raw)
     return _PLAIN + raw
 
 
 def decompress(stored: bytes) -> bytes:
-    """The bytes of a stored chunk, its size checked before any is made."""
+    """Return the bytes of a stored chunk, its size checked before any is made."""
     method, data = stored[:1], memoryview(stored)[1:]
     if method == _PLAIN:
         return bytes(data)
@@ -155,7 +153,7 @@ def decompress(stored: bytes) -> bytes:
 
 
 def claimed_size(stored: bytes) -> int:
-    """How many bytes a stored chunk says it has when it is unpacked; nothing is unpacked."""
+    """Return how many bytes a stored chunk says it has when it is unpacked; nothing is unpacked."""
     if stored[:1] != _ZSTD:
         return len(stored) - 1
     zstd = _codec()
@@ -167,7 +165,7 @@ def claimed_size(stored: bytes) -> int:
 
 
 def checked(name: bytes, stored: bytes) -> bytes:
-    """The bytes of a stored chunk, proven to be those it is named after."""
+    """Return the bytes of a stored chunk, proven to be those it is named after."""
     raw = decompress(stored)
     if chunk_id(raw) != name:
         raise CheckpointIntegrityError(None, f"chunk {name.hex()} does not match its name")

@@ -15,10 +15,14 @@ _names: dict[type, str] = {}
 
 _OLD_NAMES = {
     **{f"holdfast.errors:{old}": f"holdfast.errors:{now}" for old, now in OLD_ERRORS.items()},
+    "holdfast.adapters.langgraph.moving:Moved": "holdfast.adapters.langgraph.importing.move:Moved",
+    "holdfast.session.explore:Exploration": "holdfast.session.exploration:Exploration",
+    "holdfast.session.explore:Outcome": "holdfast.session.exploration:Outcome",
     "holdfast.session.replay:Step": "holdfast.session.replay:ReplayedStep",
     "holdfast.verbs.lineage:Node": "holdfast.verbs.lineage:TreeNode",
+    "holdfast.workspace.scan:Skipped": "holdfast.workspace.results:Skipped",
 }
-"""What classes of Holdfast were called when an older version saved them."""
+"""What public classes of Holdfast were called when an older version saved one in a state."""
 
 # Past any __getattribute__ of a metaclass or a lazy module: looking must not run code.
 _mro = vars(type)["__mro__"].__get__
@@ -27,7 +31,7 @@ _module_dict = vars(types.ModuleType)["__dict__"].__get__
 
 
 def class_name(cls: type) -> str:
-    """The stored name of a class: ``module:qualified.name``."""
+    """Return the stored name of a class: ``module:qualified.name``."""
     name = _names.get(cls)
     if name is None:
         name = f"{cls.__module__}:{cls.__qualname__}"
@@ -39,7 +43,7 @@ def class_name(cls: type) -> str:
 
 
 def find_class(name: str) -> type | None:
-    """The class of that name if its module is imported already; nothing is imported or called."""
+    """Return the class of that name if its module is imported; nothing is imported or called."""
     if type(name) is not str:
         raise ValueError("a class name that is no string")
     found = _listed(name)
@@ -49,7 +53,7 @@ def find_class(name: str) -> type | None:
 
 
 def is_listed(cls: type, name: str) -> bool:
-    """Whether a later process can find the class by that name, once its module is imported."""
+    """Return whether a later process finds the class by that name, once its module is there."""
     return _listed(name) is cls
 
 
@@ -69,9 +73,15 @@ def _listed(name: str) -> type | None:
 
 
 def class_attribute(cls: type, name: str) -> Any:
-    """What a class or one of its bases has under that name, or None; runs no descriptor."""
+    """Return what a class or one of its bases has under that name, or None; runs no descriptor."""
     for base in _mro(cls):
         names = _class_dict(base)
         if name in names:
             return names[name]
     return None
+
+
+def is_name(name: object) -> bool:
+    """Whether an attribute can have this name, and it is not one of Python's own."""
+    is_dunder = isinstance(name, str) and name.startswith("__") and name.endswith("__")
+    return isinstance(name, str) and name.isidentifier() and not is_dunder

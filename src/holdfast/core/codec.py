@@ -68,7 +68,7 @@ class Packer:
         self._interrupt: BaseException | None = None
 
     def pack_trusting(self, value: Any) -> bytes:
-        """The same, but a bytearray may be taken for bytes: only good for comparing."""
+        """Pack, but take a bytearray for bytes: only good for comparing."""
         self._trusting = True
         try:
             return self.pack(value)
@@ -76,7 +76,7 @@ class Packer:
             self._trusting = False
 
     def pack(self, value: Any) -> bytes:
-        """The bytes of a value; SerializationError names the path of what cannot be kept."""
+        """Return the bytes of a value; SerializationError names the path of what cannot be kept."""
         try:
             data = ormsgpack.packb(value, self._extension, _PACK)
             if self._trusting or not _may_hold_bytes(data):
@@ -111,7 +111,7 @@ class Packer:
             self._depth_allowed = _QUICK_NESTING
 
     def reduce(self, value: Any, ordered: bool = True) -> tuple[int, Any]:
-        """The code and plain data of a value that msgpack does not know.
+        """Return the code and plain data of a value that msgpack does not know.
 
         The elements of a set are put in order, unless the caller does that.
         """
@@ -169,7 +169,7 @@ def _may_hold_bytes(data: bytes) -> bool:
 
 
 def _bytes_types(value: Any) -> set[type]:
-    """Which of bytes, bytearray and memoryview are among plain lists and dicts.
+    """Return which of bytes, bytearray and memoryview are among plain lists and dicts.
 
     msgpack writes all three as bytes.
     """
@@ -213,13 +213,13 @@ class Unpacker(HookedUnpacker):
         self.extra = extra
 
     def missing(self, code: int, plain: Any, why: str) -> Any:
-        """See Reviver.missing."""
+        """Raise, or give the stand-in, as Reviver.missing says."""
         if self.on_unknown == "raw":
             return Raw(code, plain)
         raise UnknownTypeError("$", exactly(plain[0], str), why)
 
     def meet(self, code: int, data: bytes) -> Any:
-        """The value of an extension, of the kind that has its code."""
+        """Return the value of an extension, of the kind that has its code."""
         kind = by_code.get(code)
         if kind is not None:
             plain = data if code in bytes_codes else self.unpack(data)
@@ -234,11 +234,7 @@ class Unpacker(HookedUnpacker):
                 if self.trusts is not None and not self.trusts(exactly(plain[0], str)):
                     return Raw(kind.code, plain)
             elif kind.revives is not _OWN_TYPES and not self.allow_pickle:
-                raise SerializationError(
-                    "$",
-                    f"a value of the kind {kind.name} is only loaded where the client was opened "
-                    "with allow_pickle=True",
-                )
+                raise _pickled(kind)
             return kind.revive(plain, self)
         except (CheckpointIntegrityError, SerializationError, MemoryError):
             raise
@@ -248,8 +244,16 @@ class Unpacker(HookedUnpacker):
             ) from error
 
 
+def _pickled(kind: Kind) -> SerializationError:
+    return SerializationError(
+        "$",
+        f"a value of the kind {kind.name} is only loaded where the client was opened with "
+        "allow_pickle=True",
+    )
+
+
 def pack(value: Any, allow_pickle: bool = False) -> bytes:
-    """The bytes of a value, types kept exactly.
+    """Return the bytes of a value, types kept exactly.
 
     >>> from holdfast.core.codec import pack, unpack
     >>> unpack(pack({"when": (1, 2.0)}))
@@ -259,5 +263,5 @@ def pack(value: Any, allow_pickle: bool = False) -> bytes:
 
 
 def unpack(data: bytes, on_unknown: OnUnknown = "raise", allow_pickle: bool = False) -> Any:
-    """The value of packed bytes; loads no module and calls nothing that the bytes name."""
+    """Return the value of packed bytes; loads no module and calls nothing that the bytes name."""
     return Unpacker(on_unknown, allow_pickle).unpack(data)

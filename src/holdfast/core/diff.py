@@ -64,7 +64,7 @@ class Diff:
         return "\n".join(lines)
 
     def part(self, root: str) -> Diff:
-        """Only what is below a root: ``$`` for the state, ``context``, ``tasks``, ``effects``."""
+        """Return what is below a root: ``$`` for the state, ``context``, ``tasks``, ``effects``."""
         kept = Diff()
         for name in _TABLES:
             mine = getattr(kept, name)
@@ -74,12 +74,12 @@ class Diff:
         return kept
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain data: four dicts by path."""
+        """Return plain data: four dicts by path."""
         return {name: dict(getattr(self, name)) for name in _TABLES}
 
 
 def is_below(path: str, root: str) -> bool:
-    """Whether a path is a root (``$``, ``context``) or leads to something in it.
+    """Return whether a path is a root (``$``, ``context``) or leads to something in it.
 
     >>> from holdfast.core.diff import is_below
     >>> is_below("$.plan[0]", "$"), is_below("context.user", "$")

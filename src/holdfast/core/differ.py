@@ -77,7 +77,7 @@ class _Chunks(dict[bytes, bytes]):
         return raw
 
     def get(self, name: bytes, default: Any = None) -> Any:
-        """As the decoder asks."""
+        """Return a chunk as the decoder asks for it."""
         return self.opened(name) if name in self else default
 
 
@@ -141,7 +141,7 @@ class _Differ:
             yield from self._replaced(a, b, path)
 
     def _replaced(self, a: Any, b: Any, path: str) -> Asking[None]:
-        """One value in place of another, unless they are the same, kept in two ways."""
+        """Tell that one value took another's place, unless they are the same, kept in two ways."""
         yield from self._need_all(a)
         yield from self._need_all(b)
         if _bytes(self._whole(a)) != _bytes(self._whole(b)):
@@ -150,14 +150,14 @@ class _Differ:
     # Following references.
 
     def _resolved(self, value: Any) -> Asking[Any]:
-        """What a reference leads to; pages stay closed."""
+        """Return what a reference leads to; pages stay closed."""
         while type(value) is Hole and value.code in (REF_LEAF, REF_NODE):
             yield from self._need((value.data,))
             value = shallow(self.chunks.opened(value.data))
         return value
 
     def _opened(self, value: Any) -> Asking[Any]:
-        """The same, and a paged list or dict as a whole, its elements shallow."""
+        """Resolve, and return a paged list or dict as a whole, its elements shallow."""
         value = yield from self._resolved(value)
         if type(value) is Hole and value.code in (PAGED_LIST, PAGED_DICT):
             pages = yield from self._flat(value.data)
@@ -165,7 +165,7 @@ class _Differ:
         return value
 
     def _flat(self, index: bytes, below: int = 17) -> Asking[list[bytes]]:
-        """The pages of an index, in order."""
+        """Return the pages of an index, in order."""
         level, entries = unpack_index(index)
         if level >= below:
             raise CheckpointIntegrityError(None, "an index that does not end")
@@ -202,7 +202,7 @@ class _Differ:
     def _unlike_pages(
         self, a: Hole, b: Hole, keep: int = 0
     ) -> Asking[tuple[list[Any], list[Any], int]]:
-        """The pages of two indexes without those that both begin or end with, and how many
+        """Return the pages of two indexes without those that both begin or end with, and how many
         positions the common beginning covers. Common parts of an upper level are not opened.
         """
         levels = [unpack_index(a.data), unpack_index(b.data)]
@@ -265,7 +265,7 @@ class _Differ:
         return True
 
     def _unlike_items(self, a: Any, b: Any) -> Asking[tuple[dict[Any, Any], dict[Any, Any]]]:
-        """The items of two dicts, each key with itself and its value; common pages are left out."""
+        """Return the items of two dicts, each key with itself and its value; no common pages."""
         if type(a) is Ready and type(b) is Ready:
             old = yield from self._resolved(a.plain)
             new = yield from self._resolved(b.plain)
@@ -285,14 +285,14 @@ class _Differ:
         return _pairs(plain, 0)
 
     def _place(self, path: str, key: Any) -> Asking[str]:
-        """The path of a dict's value."""
+        """Return the path of a dict's value."""
         if type(key) is str and key.isidentifier():
             return f"{path}.{key}"
         text = yield from self._text(key)
         return f"{path}[{text}]"
 
     def _text(self, key: Any) -> Asking[str]:
-        """A key or element as a path shows it; a long one by its beginning and a hash."""
+        """Return a key or element as a path shows it; a long one by its beginning and a hash."""
         text = shown((yield from self._full(key)))
         if len(text) <= _KEY_WIDTH:
             return text
@@ -351,7 +351,7 @@ class _Differ:
         return shape.parts(plain)
 
     def _places(self, a: Any, b: Any, path: str) -> Asking[None]:
-        """The elements of two named tuples: each has its place and cannot have moved."""
+        """Compare the elements of two named tuples: each has its place and cannot have moved."""
         a = yield from self._opened(a)
         b = yield from self._opened(b)
         if type(a) is not list or type(b) is not list or len(a) != len(b):
@@ -382,7 +382,7 @@ class _Differ:
                 self._keys["+", place] = (path, keys_b[j])
 
     def find_moves(self) -> None:
-        """An element that went from one place of a list and came to another has moved."""
+        """Tell of an element that left one place of a list for another that it has moved."""
         came: dict[tuple[str, bytes], list[str]] = {}
         for (sign, place), key in self._keys.items():
             if sign == "+":
@@ -396,7 +396,7 @@ class _Differ:
     # Values.
 
     def _full(self, value: Any) -> Asking[Any]:
-        """The value that a shallow one stands for, with everything it refers to."""
+        """Return the value that a shallow one stands for, with everything it refers to."""
         if type(value) in _ATOMS:
             return value
         yield from self._need_all(value)
@@ -417,7 +417,7 @@ class _Differ:
         return decode(name, self.chunks, on_unknown="raw", allow_pickle=self.allow_pickle)
 
     def _whole(self, value: Any) -> Any:
-        """A shallow value with the content of all it refers to in its place."""
+        """Return a shallow value with the content of all it refers to in its place."""
         cls = type(value)
         if cls is list:
             return [self._whole(part) for part in value]
@@ -467,14 +467,14 @@ def _is_paged_list(value: Any) -> bool:
 
 
 def _pairs(flat: list[Any], skipped: int) -> dict[Any, Any]:
-    """Keys and values in turn, as items; halves of pairs that were cut through are left out."""
+    """Return keys and values in turn as items; halves of pairs cut through are left out."""
     whole = flat[skipped % 2 :]
     pairs = zip(whole[::2], whole[1::2], strict=False)
     return {key if type(key) is str else _bytes(key): (key, part) for key, part in pairs}
 
 
 def _bytes(value: Any) -> bytes:
-    """The bytes that a shallow value came from."""
+    """Return the bytes that a shallow value came from."""
     try:
         return ormsgpack.packb(value, _extension, ormsgpack.OPT_PASSTHROUGH_DATACLASS)
     except TypeError as error:  # msgpack reads deeper nesting than it writes

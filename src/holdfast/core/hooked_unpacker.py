@@ -22,11 +22,11 @@ class HookedUnpacker:
         self._error: BaseException | None = None
 
     def meet(self, code: int, data: bytes) -> Any:
-        """The value of an extension."""
+        """Return the value of an extension."""
         raise NotImplementedError
 
     def unpack(self, data: bytes) -> Any:
-        """The value of these bytes."""
+        """Return the value of these bytes."""
         self._descent.down(data)
         try:
             return ormsgpack.unpackb(data, ext_hook=self._hook)
@@ -50,7 +50,7 @@ class HookedUnpacker:
             raise
 
     def _goes_through(self, data: bytes) -> bool:
-        """Whether the hook, which failed and left nothing, works on the same bytes if tried again.
+        """Return whether the hook, which failed and left nothing, works on the same bytes now.
 
         Then it was not the data: an interrupt struck as the hook was entered, before it could catch
         anything.

@@ -26,7 +26,7 @@ from holdfast.errors import CheckpointIntegrityError, SerializationError
 
 
 def to_json(value: Any, allow_pickle: bool = False) -> Any:
-    """A value as data that JSON can say, types kept exactly.
+    """Return a value as data that JSON can say, types kept exactly.
 
     >>> from holdfast.core.json_form import to_json
     >>> to_json({"at": (1, 2.5), "raw": b"hi"})
@@ -41,7 +41,7 @@ def to_json(value: Any, allow_pickle: bool = False) -> Any:
 
 
 def from_json(data: Any, on_unknown: OnUnknown = "raise", allow_pickle: bool = False) -> Any:
-    """The value that ``to_json`` gave as data; revives under the rules of ``unpack``.
+    """Return the value that ``to_json`` gave as data; revives under the rules of ``unpack``.
 
     >>> from holdfast.core.json_form import from_json
     >>> from_json({"$type": "tuple", "value": [1, 2.5]})
@@ -51,7 +51,7 @@ def from_json(data: Any, on_unknown: OnUnknown = "raise", allow_pickle: bool = F
 
 
 def unrevived(data: Any) -> Any:
-    """What ``to_json`` gave, with Ready for all that is not plain: packs as the value itself would.
+    """Return what packs as the value that ``to_json`` was given: Ready for all that is not plain.
 
     No class is looked for and nothing is unpickled.
     """
@@ -59,7 +59,7 @@ def unrevived(data: Any) -> Any:
 
 
 def state_to_json(root: bytes, chunks: Chunks) -> Any:
-    """A state in chunks as ``to_json`` gives it, without reviving any of it."""
+    """Return a state in chunks as ``to_json`` gives it, without reviving any of it."""
     try:
         return _JsonFormWriter(Packer(), chunks).value(Hole(REF_NODE, root), 0)
     except RecursionError:
@@ -67,7 +67,7 @@ def state_to_json(root: bytes, chunks: Chunks) -> Any:
 
 
 def state_from_json(data: Any) -> Encoded:
-    """The chunks of a state that ``state_to_json`` gave."""
+    """Return the chunks of a state that ``state_to_json`` gave."""
     try:
         return encode(unrevived(data))
     except SerializationError as error:
@@ -75,7 +75,7 @@ def state_from_json(data: Any) -> Encoded:
 
 
 def dumps(data: Any, levels: int = 6, width: int = 100) -> str:
-    """JSON text laid out for people: what fits stands on one line, what does not is indented.
+    """Return JSON text for people: what fits stands on one line, what does not is indented.
 
     >>> from holdfast.core.json_form import dumps
     >>> print(dumps({"a": [1, 2]}))
@@ -97,7 +97,7 @@ def dumps(data: Any, levels: int = 6, width: int = 100) -> str:
 
 
 def loads(text: str | bytes) -> Any:
-    """The data of JSON text; whatever is wrong with it is CheckpointIntegrityError."""
+    """Return the data of JSON text; whatever is wrong with it is CheckpointIntegrityError."""
     try:
         return json.loads(text, parse_constant=_refuse_constant)
     except RecursionError:
@@ -163,7 +163,7 @@ class _JsonFormWriter:
         return _tagged(kind.name, self.value(kind.shape.as_json(plain), depth + 1))
 
     def _opened(self, hole: Hole) -> Any:
-        """What a hole stands for, one level deep."""
+        """Return what a hole stands for, one level deep."""
         if hole.code in (REF_LEAF, REF_NODE):
             return shallow(self._chunk(hole.data))
         pages = [self._chunk(name) for name, *_ in page_entries(hole.data, self.chunks)]

@@ -53,7 +53,7 @@ class JsonFormReader(Unpacker):
             raise UnknownTypeError(self.path(), error.type_name, why) from None
 
     def made(self, kind: Kind, plain: Any) -> Any:
-        """The value of a kind and its plain data."""
+        """Return the value of a kind and its plain data."""
         return self._checked(kind, plain)
 
     def value(self, data: Any, has_steps: bool = True) -> Any:

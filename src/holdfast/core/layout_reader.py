@@ -18,15 +18,16 @@ from holdfast.core.chunk_format import (
     map_header,
     unpack_index,
 )
+from holdfast.core.content_cuts import MAX_PAGE
 from holdfast.core.kinds import Ready
-from holdfast.core.page_cutter import MAX_PAGE, Page, fingerprint
+from holdfast.core.page_cutter import Page, fingerprint
 from holdfast.core.paged_sequences import Layout
 from holdfast.core.shallow_reader import Hole, page_entries, shallow
 from holdfast.errors import CheckpointIntegrityError
 
 
 def base_of(root: bytes, chunks: Chunks, seed: int) -> Base:
-    """What encoding a child of this state may build on, learned from its chunks."""
+    """Return what encoding a child of this state may build on, learned from its chunks."""
     try:
         layout = _Layouts(chunks, seed).of(shallow(chunks[root]))
     except KeyError as missing:
@@ -42,7 +43,7 @@ class _Layouts:
         self.seed = seed
 
     def of(self, value: Any) -> Layout | None:
-        """The layout of a shallow value; None where it holds nothing that was cut."""
+        """Return the layout of a shallow value; None where it holds nothing that was cut."""
         if type(value) is Hole:
             if value.code == REF_LEAF:
                 return Layout()
@@ -95,7 +96,7 @@ class _Layouts:
         return layout
 
     def _outside(self, value: Any) -> int:
-        """Bytes of the chunks that a shallow value refers to, and of those they refer to."""
+        """Return bytes of the chunks that a shallow value refers to, and of those they refer to."""
         if type(value) is Ready:
             return self._outside(value.plain)
         if type(value) is dict:

@@ -14,7 +14,7 @@ _MATCHES_AT_MOST = 40_000
 
 
 def trimmed(left: list[T], right: list[T], keep: int = 0) -> tuple[list[T], list[T], list[T]]:
-    """Two lists without their common beginning and end, and that beginning.
+    """Return two lists without their common beginning and end, and that beginning.
 
     So many of the common elements are kept at either side.
     """
@@ -24,7 +24,7 @@ def trimmed(left: list[T], right: list[T], keep: int = 0) -> tuple[list[T], list
 
 
 def common(left: list[Any], right: list[Any]) -> tuple[int, int]:
-    """How many elements two lists both begin with, and how many more they both end with."""
+    """Return how many elements two lists both begin with, and how many more they both end with."""
     shorter = min(len(left), len(right))
     start = 0
     while start < shorter and left[start] == right[start]:
@@ -36,7 +36,7 @@ def common(left: list[Any], right: list[Any]) -> tuple[int, int]:
 
 
 def aligned(a: list[bytes], b: list[bytes]) -> list[tuple[str, int, int, int, int]]:
-    """How to get from one list of elements to the other, as difflib says it.
+    """Return how to get from one list of elements to the other, as difflib says it.
 
     >>> from holdfast.core.list_alignment import aligned
     >>> aligned([b"a", b"b"], [b"b", b"c"])

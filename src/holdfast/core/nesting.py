@@ -46,7 +46,7 @@ _COUNTED = {0xDC: (2, 1), 0xDD: (4, 1), 0xDE: (2, 2), 0xDF: (4, 2)}
 
 
 def containers(data: bytes) -> int:
-    """How many lists and dicts stand within each other, as far as the data can be read."""
+    """Return how many lists and dicts stand within each other, as far as the data can be read."""
     at, deepest = 0, 0
     open_: list[int] = []
     while at < len(data):

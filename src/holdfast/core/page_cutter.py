@@ -1,9 +1,8 @@
-"""Where a long sequence is cut: at boundaries chosen by the content of its elements.
+"""The pages of a long sequence, cut behind the elements that ``content_cuts`` says.
 
-An element ends a page when a fast hash of it falls below a threshold in proportion to its length,
-so pages average PAGE bytes and an edit moves no boundary but its own. What follows the last such
-element is the open tail, kept in small pages so that an append writes about one element. The cuts
-are a function of the content alone; the parent's pages only save the work of finding them again.
+An edit moves no boundary but its own. What follows the last boundary is the open tail, kept in
+small pages so that an append writes about one element. The cuts are a function of the content
+alone; the parent's pages only save the work of finding them again.
 """
 
 from __future__ import annotations
@@ -14,11 +13,7 @@ from typing import Protocol
 
 from xxhash import xxh3_64_intdigest, xxh3_128_digest
 
-PAGE = 16384
-MAX_PAGE = 4 * PAGE
-TAIL_PAGE = 1024
-
-_BOUNDARY = 2**64 // PAGE
+from holdfast.core.content_cuts import MAX_PAGE, TAIL_PAGE, ends_page
 
 
 @dataclass(slots=True)
@@ -51,31 +46,31 @@ class Sequence(Protocol):
     def __len__(self) -> int: ...
 
     def element(self, at: int) -> tuple[bytes, bytes, int]:
-        """The element there: its bytes, the bytes its boundary hangs on, the next position.
+        """Return the element there: its bytes, the bytes its boundary hangs on, the next position.
 
         A last element that more content could lengthen hangs on nothing (``b""``).
         """
 
     def span(self, at: int, count: int) -> bytes:
-        """The bytes of that many positions, all of their content included.
+        """Return the bytes of that many positions, all of their content included.
 
         Where bytes and bytearrays may be mistaken for each other, ``exact_span`` tells them apart.
         """
 
     def exact_span(self, at: int, count: int) -> tuple[bytes, bool]:
-        """The same without mistake, and whether there are any bytes in it."""
+        """Return the span without mistake, and whether there are any bytes in it."""
 
     def emit(self, at: int, parts: list[bytes], count: int) -> Page:
         """Make a page of these elements."""
 
 
 def fingerprint(data: bytes, seed: int) -> bytes:
-    """A 128-bit hash that tells whether a page is still the same; cheap, and secret by its seed."""
+    """Return a hash that tells whether a page is still the same; cheap, and secret by its seed."""
     return xxh3_128_digest(data, seed)
 
 
 def cut(sequence: Sequence, old: list[Page], seed: int, trusted: int = 0) -> list[Page]:
-    """The pages of a sequence, reusing the parent's pages where they are met again.
+    """Return the pages of a sequence, reusing the parent's pages where they are met again.
 
     That many ``trusted`` positions at the front are known to be unchanged and are not looked at.
     """
@@ -108,7 +103,7 @@ class _Cutter:
         return self.pages
 
     def _find(self, at: int, following: int, fresh: bool) -> int | None:
-        """The old page that stands here: most likely the one after the page reused last."""
+        """Return which old page stands here: most likely the one after the page reused last."""
         if 0 <= following < len(self.old) and self._matches(at, following, fresh):
             return following
         if not fresh or not self.old:
@@ -160,15 +155,16 @@ class _Cutter:
         return True
 
     def _cut_run(self, at: int, fresh: bool) -> tuple[int, bool]:
-        """Cut one page from here, or the tail; returns where it ends and whether at a boundary."""
+        """Cut one page from here, or the tail; return where it ends and whether at a boundary."""
         start, size = at, 0
         ends, parts = list[int](), list[bytes]()
-        while at < self.total:
-            data, key, at = self.sequence.element(at)
+        element, total = self.sequence.element, self.total
+        while at < total:
+            data, key, at = element(at)
             ends.append(at)
             parts.append(data)
             size += len(data)
-            natural = bool(key) and xxh3_64_intdigest(key) < len(data) * _BOUNDARY
+            natural = key != b"" and ends_page(key, len(data))
             if natural or (key and size >= MAX_PAGE):
                 page = self.sequence.emit(start, parts, at - start)
                 page.fresh, page.natural = fresh, natural

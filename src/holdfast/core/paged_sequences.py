@@ -18,10 +18,8 @@ from holdfast.core.chunk_format import (
     map_header,
 )
 from holdfast.core.codec import Packer
+from holdfast.core.content_cuts import element_end
 from holdfast.core.page_cutter import Page, fingerprint
-
-_BLOB_ELEMENT = 256
-_BLOB_ELEMENT_MAX = 4096
 
 
 @dataclass(slots=True)
@@ -65,7 +63,7 @@ class Encoder(Protocol):
 
 
 def is_plain_dict(value: dict[Any, Any]) -> bool:
-    """Whether all keys are strings that msgpack takes as they are."""
+    """Return whether all keys are strings that msgpack takes as they are."""
     if set(map(type, value)) > {str} or (value and type(next(iter(value))) is not str):
         return False
     try:
@@ -97,7 +95,7 @@ class Elements:
         return len(self.parts)
 
     def key_at(self, at: int) -> Any:
-        """The name of the element in layouts."""
+        """Return the name of the element in layouts."""
         return at
 
     def value_at(self, at: int) -> Any:
@@ -107,7 +105,7 @@ class Elements:
         return self.path
 
     def shrunk(self, at: int) -> bytes:
-        """The bytes of one element's value, at most the limit."""
+        """Return the bytes of one element's value, at most the limit."""
         if self._last[0] == at:
             return self._last[1]
         if at in self._replaced:
@@ -131,7 +129,7 @@ class Elements:
         return data, data, at + 1
 
     def plain(self, at: int, count: int) -> Any:
-        """That many positions as a value of their own."""
+        """Return that many positions as a value of their own."""
         return self.parts[at : at + count]
 
     def span(self, at: int, count: int) -> bytes:
@@ -157,7 +155,7 @@ class Elements:
         )
 
     def whole(self) -> Shrunk | None:
-        """All elements in one piece, or None where they are too large to stand together."""
+        """Return all elements in one piece, or None where they are too large to stand together."""
         parts, size = [], 0
         for at in range(len(self)):
             data = self.element(at)[0]
@@ -174,7 +172,10 @@ class Elements:
         )
 
     def trusted(self) -> int:
-        """How many leading positions an append-only list may skip; one page is looked at again."""
+        """Return how many first positions of an append-only list may be skipped.
+
+        One page is looked at again all the same.
+        """
         closed = [page for page in self.layout.pages if page.closed]
         count = sum(page.count for page in closed)
         if not closed or count > len(self):
@@ -227,9 +228,8 @@ class Blob:
         return len(self.data)
 
     def element(self, at: int) -> tuple[bytes, bytes, int]:
-        end = self.data.find(b"\n", at + _BLOB_ELEMENT, at + _BLOB_ELEMENT_MAX) + 1
-        if end or at + _BLOB_ELEMENT_MAX <= len(self.data):
-            end = end or at + _BLOB_ELEMENT_MAX
+        end = element_end(self.data, at)
+        if end:
             part = self.data[at:end]
             return part, part, end
         return self.data[at:], b"", len(self.data)

@@ -43,6 +43,6 @@ class Raw(dict[str, Any]):
         return f"Raw({self.type_name}, {dict.__repr__(self)})"
 
     def reduced(self) -> tuple[int, list[Any]]:
-        """The kind's code and the plain data this came from, with any edits to the fields."""
+        """Return the kind's code and the plain data this came from, with edits to the fields."""
         main = dict(self) if self._named else self["value"]
         return self._code, [self.type_name, main, *self._rest]

@@ -23,7 +23,7 @@ _as_they_are = frozenset({type(None), bool, float, bytes, ormsgpack.Ext, ormsgpa
 
 
 def rewrite(value: Any, packer: Packer, path: str = "$") -> Any:
-    """The value with everything that msgpack cannot take turned into Ready extensions."""
+    """Return the value with everything that msgpack cannot take turned into Ready extensions."""
     try:
         return _Rewriter(packer).walk(value, path)
     except RecursionError:
@@ -135,7 +135,7 @@ class _Finder(_Rewriter):
 
 
 def path_of_raw(value: Any, type_name: str) -> str:
-    """The path of the first stand-in for a class of that name."""
+    """Return the path of the first stand-in for a class of that name."""
     from holdfast.core.codec import Packer
 
     try:

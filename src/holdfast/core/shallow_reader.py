@@ -31,7 +31,7 @@ class Hole:
 
 
 def shallow(raw: bytes) -> Any:
-    """The value of a chunk, with Holes for what it refers to and Ready for what is not plain."""
+    """Return the value of a chunk: Holes for what it refers to, Ready for what is not plain."""
     return _Shallow().unpack(raw)
 
 
@@ -45,7 +45,7 @@ class _Shallow(HookedUnpacker):
 
 
 def page_entries(index: bytes, chunks: Chunks) -> Iterator[tuple[bytes, int, bool, bool]]:
-    """The pages of an index in order, through all its levels."""
+    """Return the pages of an index in order, through all its levels."""
     level, entries = unpack_index(index)
     for entry in entries:
         if level:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from holdfast.errors import (
     ApprovalDeniedError,
@@ -25,8 +25,10 @@ from holdfast.runtime import steps
 from holdfast.runtime.engine import Engine
 from holdfast.runtime.steps import Plan
 from holdfast.session.effects import KINDS, WHOLE, Effect, copied, written
-from holdfast.stores.base import Fence
 from holdfast.verbs import events, notes, stored_values
+
+if TYPE_CHECKING:
+    from holdfast.session.open_session import OpenSession
 
 logger = logging.getLogger("holdfast")
 
@@ -78,7 +80,7 @@ class Approval:
             )
 
     def concerns(self, effect: Effect) -> bool:
-        """Whether a call has to wait."""
+        """Return whether a call has to wait."""
         if callable(self.when):
             return bool(self.when(effect))
         named = (self.when,) if isinstance(self.when, str) else self.when
@@ -104,30 +106,22 @@ class Question:
         return written(self.tool, self.args, self.kwargs, WHOLE)
 
 
-def ask(
-    engine: Engine,
-    approval: Approval,
-    session: tuple[str, str],
-    effect: Effect,
-    meanwhile: Callable[[], Plan[None]],
-    wrap: Callable[[Callable[..., Any]], Callable[..., Any]],
-    unless: Fence | None = None,
-) -> Plan[Effect]:
-    """Return the call as it was allowed.
-
-    ApprovalDeniedError if it was not, FencedError if the note is there.
-    """
+def ask(session: OpenSession, approval: Approval, effect: Effect) -> Plan[Effect]:
+    """Return the call as it was allowed; ApprovalDeniedError if it was not."""
     if not approval.concerns(effect):
         return effect
+    engine = session.engine
     decision = yield from _decided(engine, effect.id)
     if decision is None:
         if approval.decider == "wait":
-            decision = yield from _wait(engine, approval, session, effect, meanwhile, unless)
+            decision = yield from _wait(session, approval, effect)
         elif approval.decider == "prompt":
             decision = yield from steps.do(lambda: _prompt(effect))
         else:
-            decision = _as_decision((yield from steps.call(wrap(approval.decider), effect)))
-        if not (yield from _note_decision(engine, effect.id, decision, unless)):
+            decision = _as_decision((yield from session.call(approval.decider, effect)))
+        try:
+            yield from session.checkpointer.write_notes(_note_of(engine, effect.id, decision))
+        except NoteExistsError:  # there was a decision already, which counts
             decision = (yield from _decided(engine, effect.id)) or decision
     if not decision.allowed:
         raise ApprovalDeniedError(effect.tool, decision.reason)
@@ -138,29 +132,23 @@ def ask(
     return replace(effect, args=args, kwargs=kwargs, edited=True)
 
 
-def _wait(
-    engine: Engine,
-    approval: Approval,
-    session: tuple[str, str],
-    effect: Effect,
-    meanwhile: Callable[[], Plan[None]],
-    unless: Fence | None,
-) -> Plan[Decision]:
+def _wait(session: OpenSession, approval: Approval, effect: Effect) -> Plan[Decision]:
     """Leave a question, and wait until anybody, anywhere, has answered it."""
+    engine = session.engine
     expires = None
     if approval.expires_seconds is not None:
         expires = datetime.now(UTC) + timedelta(seconds=approval.expires_seconds)
-    written = notes.NoteBatch()
+    batch = notes.NoteBatch()
     value = {
-        "agent_id": session[0],
-        "session_id": session[1],
+        "agent_id": session.options.agent_id,
+        "session_id": session.options.session_id,
         "effect": {**effect.as_dict(), "status": "started"},
         "expires_at": expires,
     }
-    written.add(engine, ASKED, effect.id, value)
-    events.note(engine, written, "approvals", None, {"effect_id": effect.id}, None)
+    batch.add(engine, ASKED, effect.id, value)
+    events.note(engine, batch, "approvals", None, {"effect_id": effect.id}, None)
     try:
-        yield from written.write(unless)
+        yield from session.checkpointer.write_notes(batch)
     except NoteExistsError:
         expires = (yield from question(engine, effect.id)).expires_at  # asked before a restart
     waited = 0.0
@@ -180,7 +168,7 @@ def _wait(
             rest = min(rest, max(0.01, (expires - datetime.now(UTC)).total_seconds()))
         yield from events.wait(engine, _channel(effect.id), 0, rest)
         waited += rest
-        yield from meanwhile()
+        yield from session.checkpointer.keep_lease()
 
 
 def _channel(effect_id: str) -> str:
@@ -195,19 +183,13 @@ def _decided(engine: Engine, effect_id: str) -> Plan[Decision | None]:
     return None
 
 
-def _note_decision(
-    engine: Engine, effect_id: str, decision: Decision, unless: Fence | None = None
-) -> Plan[bool]:
-    """Keep a decision; False if there was one already, which counts."""
-    written = notes.NoteBatch()
+def _note_of(engine: Engine, effect_id: str, decision: Decision) -> notes.NoteBatch:
+    """Return the note of a decision, and what tells those who wait for it."""
+    batch = notes.NoteBatch()
     value = {name: getattr(decision, name) for name in decision.__dataclass_fields__}
-    written.add(engine, f"/approval/{effect_id}", "decision", value)
-    events.note(engine, written, _channel(effect_id), None, {"allowed": decision.allowed}, None)
-    try:
-        yield from written.write(unless)
-    except NoteExistsError:
-        return False
-    return True
+    batch.add(engine, f"/approval/{effect_id}", "decision", value)
+    events.note(engine, batch, _channel(effect_id), None, {"allowed": decision.allowed}, None)
+    return batch
 
 
 def decide(engine: Engine, effect_id: str, decision: Decision) -> Plan[Question]:
@@ -216,16 +198,18 @@ def decide(engine: Engine, effect_id: str, decision: Decision) -> Plan[Question]
     if asked.expires_at is not None and datetime.now(UTC) >= asked.expires_at:
         raise RunError(f"the time to decide of {asked} was over at {asked.expires_at:%H:%M:%S} UTC")
     copied(asked.tool, decision.args or (), decision.kwargs or {})
-    if not (yield from _note_decision(engine, asked.effect_id, decision)):
-        raise RunError(f"{asked} was decided of already")
+    try:
+        yield from _note_of(engine, asked.effect_id, decision).write()
+    except NoteExistsError:
+        raise RunError(f"{asked} was decided of already") from None
     return asked
 
 
 def question(engine: Engine, effect_id: str) -> Plan[Question]:
-    """The question about a call, by the id of the call or the beginning of it."""
+    """Return the question about a call, by the id of the call or the beginning of it."""
     if len(checked_name("effect_id", effect_id)) < _SHORTEST:
         raise RunError(f"give at least {_SHORTEST} characters of the id, not {effect_id!r}")
-    found = [q for q in (yield from _questions(engine)) if q.effect_id.startswith(effect_id)]
+    found = [q for q in (yield from questions(engine)) if q.effect_id.startswith(effect_id)]
     if len(found) != 1:
         what = "no call waits" if not found else "several calls wait"
         raise RunError(f"{what} for approval under {effect_id!r}: see client.pending()")
@@ -233,8 +217,8 @@ def question(engine: Engine, effect_id: str) -> Plan[Question]:
 
 
 def pending(engine: Engine, agent_id: str | None) -> Plan[list[Question]]:
-    """Calls that wait for a decision, the oldest first."""
-    asked = yield from _questions(engine)
+    """Return calls that wait for a decision, the oldest first."""
+    asked = yield from questions(engine)
     now = datetime.now(UTC)
     waiting = [
         q
@@ -248,7 +232,8 @@ def pending(engine: Engine, agent_id: str | None) -> Plan[list[Question]]:
     return [q for q in waiting if f"/approval/{q.effect_id}" not in done]
 
 
-def _questions(engine: Engine) -> Plan[list[Question]]:
+def questions(engine: Engine) -> Plan[list[Question]]:
+    """Return all questions that were ever asked, the oldest first."""
     found = []
     for note, value in (yield from notes.read(engine, [ASKED], on_unknown="raw")):
         try:
@@ -314,7 +299,7 @@ def _prompt(effect: Effect) -> Decision:
 
 
 def checked_when(when: Any) -> When:
-    """Which calls wait: kinds, names of tools, or a function of the effect."""
+    """Return which calls wait: kinds, names of tools, or a function of the effect."""
     if when is None:
         return ("irreversible",)
     if callable(when):

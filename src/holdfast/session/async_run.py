@@ -6,35 +6,32 @@ import asyncio
 import contextlib
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
-from functools import partial, wraps
+from functools import wraps
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from holdfast.errors import (
-    HoldfastError,
-    InvalidArgumentError,
-    RunError,
-    StoreClosedError,
-    StoreError,
-)
+from holdfast.errors import HoldfastError, StoreClosedError, StoreError
 from holdfast.model import CheckpointInfo
-from holdfast.runtime import AsyncRuntime, steps
-from holdfast.session import calls
-from holdfast.session import rollback as back
-from holdfast.session.branch import Adoptable, adopted, forked, workspace_of
-from holdfast.session.core import Options
-from holdfast.session.effects import Effect, Kind, takes
+from holdfast.runtime import AsyncRuntime
+from holdfast.session import calls, rollback
+from holdfast.session.branch import Adoptable, adopted, forked
+from holdfast.session.effects import Kind
 from holdfast.session.files import Files
-from holdfast.session.journal import ENDED, RETRY
-from holdfast.session.log import passed
+from holdfast.session.opening import opened
+from holdfast.session.options import SessionOptions
 from holdfast.session.rollback import RolledBack
-from holdfast.session.run_base import RunFace, TaskFace, TasksFace
+from holdfast.session.run_base import (
+    RunBase,
+    TaskBase,
+    TasksBase,
+    UnknownEffectBase,
+    split_tool_arguments,
+)
 from holdfast.verbs.read import find
 
 
-class AsyncRun(RunFace):
+class AsyncRun(RunBase):
     """A session that is being worked on: state, tasks, calls and files, kept as it goes.
 
     ``async with client.session("coder", session_id="fix-42") as run:``; see Run.
@@ -42,10 +39,25 @@ class AsyncRun(RunFace):
 
     _runtime: AsyncRuntime
 
-    def __init__(self, runtime: AsyncRuntime, options: Options, files: Files | None) -> None:
+    def __init__(self, runtime: AsyncRuntime, options: SessionOptions, files: Files | None) -> None:
         super().__init__(runtime, options, files)
         self._forks: list[AsyncRun] = []
         self._beat: asyncio.Task[None] | None = None
+
+    @staticmethod
+    def _wrap(function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a function that blocks nobody: if it is not async, it runs in a thread.
+
+        Not in one of the client's, which are few and needed to hold on to the session meanwhile.
+        """
+        if inspect.iscoroutinefunction(function):
+            return function
+
+        async def called(*args: Any, **kwargs: Any) -> Any:
+            answer = await asyncio.to_thread(function, *args, **kwargs)
+            return await answer if inspect.isawaitable(answer) else answer
+
+        return called
 
     async def __aenter__(self) -> Self:
         if not self._is_open:
@@ -53,12 +65,11 @@ class AsyncRun(RunFace):
         return self
 
     async def _open(self) -> None:
-        self._core = self._core.anew()
-        self._core.wrap = off_the_loop
+        self._session = self._session.anew()
         try:
-            await self._runtime.run(back.opened(self._core))
+            await self._runtime.run(opened(self._session))
         except BaseException:
-            await self._runtime.run(self._core.release())
+            await self._runtime.run(self._session.checkpointer.release())
             raise
         self._is_open = True
         self._runtime.run_opened(self)
@@ -92,23 +103,23 @@ class AsyncRun(RunFace):
             self._beat.cancel()  # again: a server's client may take it for a timeout of its own
             await asyncio.wait([self._beat], timeout=1)
         try:
-            await self._runtime.run(self._core.finish(error))
+            await self._runtime.run(self._session.finish(error))
         finally:
-            await self._runtime.run(self._core.release())
+            await self._runtime.run(self._session.checkpointer.release())
 
     async def _let_go(self) -> None:
-        """The client is being closed: nothing more is saved, and others may open the session."""
+        """Let others open the session, as the client is being closed: nothing more is saved."""
         if self._beat is not None:
             self._beat.cancel()
         with contextlib.suppress(StoreError):  # then it is free when this process has ended
-            await self._runtime.run(self._core.let_go())
+            await self._runtime.run(self._session.checkpointer.let_go())
 
     async def _keep_alive(self) -> None:
         """Hold on to the session while it is worked on, however long a call takes."""
         while self._is_open:
-            await asyncio.sleep(self._core.options.lease_seconds / 4)
+            await asyncio.sleep(self._session.options.lease_seconds / 4)
             try:
-                await self._runtime.run(self._core.keep_lease())
+                await self._runtime.run(self._session.checkpointer.keep_lease())
             except StoreClosedError:
                 return
             except HoldfastError:  # the next write says so, if it is still so
@@ -117,7 +128,7 @@ class AsyncRun(RunFace):
     @property
     def tasks(self) -> AsyncTasks:
         """The plan of the run."""
-        self._core.check_opened()
+        _ = self._opened
         return AsyncTasks(self, None)
 
     async def checkpoint(self, name: str | None = None, **tags: Any) -> str:
@@ -126,10 +137,7 @@ class AsyncRun(RunFace):
         A resumed program goes on from here: it does not make again what was called before in the
         same task (or, outside of tasks, in the session), so the state has to say how far it came.
         """
-        block = self._core.block
-        return await self._runtime.run(
-            self._core.checkpoint(name, block=block, marks=[passed(block[0])], tags=tags)
-        )
+        return await self._runtime.run(self._session.checkpoint(name, tags))
 
     async def call(
         self,
@@ -151,7 +159,7 @@ class AsyncRun(RunFace):
         A tool that takes one of these names itself gets it by ``functools.partial(tool, key=…)``.
         """
         return await self._runtime.run(
-            calls.call(self._core, function, args, kwargs, effect, compensate, key, again)
+            calls.call(self._session, function, args, kwargs, effect, compensate, key, again)
         )
 
     def tool(
@@ -167,14 +175,12 @@ class AsyncRun(RunFace):
         """
 
         def make(function: Callable[..., Any]) -> Callable[..., Any]:
-            self._core.functions.give(function)
-            self._core.functions.give(compensate)
+            self._session.functions.give(function)
+            self._session.functions.give(compensate)
 
             @wraps(function)
             async def tool(*args: Any, **kwargs: Any) -> Any:
-                ours = {each: kwargs.pop(each) for each in ("key", "again") if each in kwargs}
-                own = {each: ours.pop(each) for each in list(ours) if takes(function, each)}
-                called = partial(function, **kwargs, **own)
+                called, ours = split_tool_arguments(function, kwargs)
                 return await self.call(called, *args, effect=effect, compensate=compensate, **ours)
 
             return tool
@@ -182,8 +188,8 @@ class AsyncRun(RunFace):
         return make if function is None else make(function)
 
     def unknown_effects(self) -> list[AsyncUnknownEffect]:
-        """Calls that were begun and of whose end nothing is known, to be decided."""
-        return [AsyncUnknownEffect(self, effect) for effect in self._opened.journal.unknown()]
+        """Return calls that were begun and of whose end nothing is known, to be decided."""
+        return [AsyncUnknownEffect(self, effect) for effect in self._opened.history.unknown()]
 
     async def rollback(
         self,
@@ -199,7 +205,7 @@ class AsyncRun(RunFace):
         what cannot be undone, unless you accept that it stays done. ``undo`` leads back.
         """
         return await self._runtime.run(
-            back.rollback(self._core, to, steps, scope, accept_irreversible)
+            rollback.rollback(self._session, to, steps, scope, accept_irreversible)
         )
 
     async def undo(self, *, accept_irreversible: bool = False) -> RolledBack:
@@ -207,7 +213,7 @@ class AsyncRun(RunFace):
 
         What was called since is undone as by a rollback; what that one compensated stays undone.
         """
-        return await self._runtime.run(back.undo(self._core, accept_irreversible))
+        return await self._runtime.run(rollback.undo(self._session, accept_irreversible))
 
     async def fork(
         self,
@@ -216,35 +222,18 @@ class AsyncRun(RunFace):
         *,
         paths: Sequence[str | Path] | None = None,
     ) -> list[AsyncRun]:
-        """Runs that begin where this one stands, each with a session and files of its own.
+        """Return runs that begin where this one stands, each with a session and files of its own.
 
         Copies of the workspace are made beside it, or at ``paths``. They are closed with this run.
         """
-        if paths is not None and len(paths) != (n if names is None else len(names)):
-            raise InvalidArgumentError("give a path for each fork")
-        sessions = await self._runtime.run(forked(self._core, n, names))
-        runs: list[AsyncRun] = []
-        for number, session_id in enumerate(sessions):
-            files = None
-            if self._core.files is not None:
-                files = await self._fork_files(session_id, None if paths is None else paths[number])
-            options = replace(self._core.options, session_id=session_id)
-            run = AsyncRun(self._runtime, options, files)
-            run._core.functions = self._core.functions
+        runs = []
+        for fork in await self._runtime.run(forked(self._session, n, names, paths)):
+            run = AsyncRun(self._runtime, fork.options, fork.files)
+            run._session.functions = self._session.functions
             await run._open()
             self._forks.append(run)
             runs.append(run)
         return runs
-
-    async def _fork_files(self, session_id: str, path: str | Path | None) -> Files:
-        assert self._core.files is not None
-        workspace = self._core.files.workspace
-        if path is None:
-            name = session_id.removeprefix(self.session_id).replace("/", "_")
-            path = Path(f"{workspace.path}{name}")
-        captured = await self._runtime.run(workspace_of(self._core))
-        made = await self._runtime.run(steps.do(lambda: workspace.fork_captured(captured, path)))
-        return Files(lambda: made)
 
     async def adopt(self, other: AsyncRun | Adoptable) -> str:
         """Go on from where another run stands, with its state and files; returns the new head.
@@ -255,54 +244,41 @@ class AsyncRun(RunFace):
         if isinstance(other, AsyncRun):
             await other._close(None)
             other = other.session_id
-        return await self._runtime.run(adopted(self._core, other))
+        return await self._runtime.run(adopted(self._session, other))
 
     async def history(self, limit: int | None = 50) -> list[CheckpointInfo]:
-        """The checkpoints of the session, the newest first."""
+        """Return the checkpoints of the session, the newest first."""
         return await self._runtime.run(
             find(agent_id=self.agent_id, session_id=self.session_id, limit=limit)
         )
 
 
-class AsyncUnknownEffect:
+class AsyncUnknownEffect(UnknownEffectBase):
     """A call of unknown end, and the three things that can be decided of it."""
 
-    def __init__(self, run: AsyncRun, effect: Effect) -> None:
-        self._run = run
-        self.effect = effect
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.effect, name)
-
-    def __repr__(self) -> str:
-        return f"<unknown: {self.effect}>"
+    _run: AsyncRun
 
     async def retry(self) -> None:
         """Have it made again, under the same idempotency key."""
-        await self._run._runtime.run(calls.decide(self._run._core, self.effect, RETRY))
+        await self._run._runtime.run(self._retry())
 
     async def mark_done(self, output: Any = None) -> None:
         """Say that it took place, and what it gave."""
-        await self._run._runtime.run(
-            calls.decide(self._run._core, self.effect, ENDED, status="done", output=output)
-        )
+        await self._run._runtime.run(self._mark_done(output))
 
     async def mark_failed(self, error: Exception | str) -> None:
         """Say that it did not take place; the program gets the error."""
-        raised = error if isinstance(error, Exception) else RunError(error)
-        await self._run._runtime.run(
-            calls.decide(self._run._core, self.effect, ENDED, status="failed", error=raised)
-        )
+        await self._run._runtime.run(self._mark_failed(error))
 
 
-class AsyncTask(TaskFace):
+class AsyncTask(TaskBase):
     """A step of the plan; ``async with task:`` begins it and ends it, with a checkpoint each."""
 
     _run: AsyncRun
 
     async def __aenter__(self) -> Self:
-        await self._run._runtime.run(self._run._core.begin_task(self._record))
-        self._show_progress()
+        await self._run._runtime.run(self._run._session.begin_task(self._record))
+        self._run._show_progress()
         return self
 
     async def __aexit__(
@@ -311,13 +287,13 @@ class AsyncTask(TaskFace):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool:
-        again = await self._run._runtime.run(self._run._core.end_task(self._record, error))
-        self._show_progress()
+        again = await self._run._runtime.run(self._run._session.end_task(self._record, error))
+        self._run._show_progress()
         return again and self._is_retried
 
     async def skip(self, reason: str) -> None:
         """Leave it out, and say why."""
-        await self._run._runtime.run(self._run._core.skip_task(self._record, reason))
+        await self._run._runtime.run(self._run._session.skip_task(self._record, reason))
 
     def plan(self, *tasks: str | Mapping[str, Any]) -> AsyncTasks:
         """Divide it into parts."""
@@ -329,22 +305,7 @@ class AsyncTask(TaskFace):
         return AsyncTasks(self._run, self.id)
 
 
-def off_the_loop(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that blocks nobody: if it is not async, it runs in a thread.
-
-    Not in one of the client's, which are few and needed to hold on to the session meanwhile.
-    """
-    if inspect.iscoroutinefunction(function):
-        return function
-
-    async def called(*args: Any, **kwargs: Any) -> Any:
-        answer = await asyncio.to_thread(function, *args, **kwargs)
-        return await answer if inspect.isawaitable(answer) else answer
-
-    return called
-
-
-class AsyncTasks(TasksFace[AsyncTask]):
+class AsyncTasks(TasksBase[AsyncTask]):
     """The tasks of a run, or the parts of one task."""
 
     _task = AsyncTask

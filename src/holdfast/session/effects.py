@@ -25,6 +25,11 @@ Status = Literal["started", "done", "failed", "denied", "void"]
 
 Block = tuple[str | None, int]
 """Where a program makes calls: a task and which attempt at it, or the session itself."""
+SESSION: Block = (None, 0)
+"""The block of the session itself."""
+
+STARTED, ENDED, RETRY = "started", "ended", "retry"
+"""What the note of a call says: that it was begun, how it ended, or that it is to be made again."""
 
 T = TypeVar("T")
 _ROOM = 58
@@ -87,27 +92,27 @@ class Effect:
         return self.status == "started" and self.kind in LASTING
 
     def stands(self) -> bool:
-        """Whether it did, or may have done, something that is still done."""
+        """Return whether it did, or may have done, something that is still done."""
         happened = self.status in ("started", "done") and self.reused is None
         return self.kind in LASTING and happened and not self.compensated
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain data, as it is kept; what says nothing is left out."""
+        """Return plain data, as it is kept; what says nothing is left out."""
         data = {name: getattr(self, name) for name in _FIELDS}
         return {name: value for name, value in data.items() if not _says_nothing(name, value)}
 
     def end_dict(self) -> dict[str, Any]:
-        """What its end adds to what was kept when it began."""
+        """Return what its end adds to what was kept when it began."""
         data = {name: getattr(self, name) for name in _END_FIELDS}
         return {name: value for name, value in data.items() if not _says_nothing(name, value)}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Effect:
-        """The effect of what ``as_dict`` gave."""
+        """Return the effect of what ``as_dict`` gave."""
         return cls(**stored_values.fields_of("a recorded call", data, _KINDS, _NEEDED))
 
     def ended(self, **changes: Any) -> Effect:
-        """The same, ended now."""
+        """Return the same, ended now."""
         return replace(self, ended_at=datetime.now(UTC), **changes)
 
     def __str__(self) -> str:
@@ -164,13 +169,13 @@ _DEFAULTS: dict[str, Any] = {
 
 
 def _says_nothing(name: str, value: Any) -> bool:
-    """Whether a field has its default; by type first, as an array is compared part by part."""
+    """Return whether a field has its default; by type first, as an array compares in parts."""
     default = _DEFAULTS.get(name, ...)
     return type(value) is type(default) and bool(value == default)
 
 
 def written(tool: str, args: Iterable[Any], kwargs: Mapping[str, Any], room: int) -> str:
-    """A call as one would write it; each argument in so many characters at most."""
+    """Return a call as one would write it; each argument in so many characters at most."""
     shown = [brief(each, room) for each in args]
     shown += [f"{name}={brief(each, room)}" for name, each in kwargs.items()]
     return f"{tool}({', '.join(shown)})"
@@ -204,7 +209,7 @@ def check_call(
 def unwrapped(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
-    """A call without ``functools.partial``, so that what it binds counts as an argument."""
+    """Return a call without ``functools.partial``, so that what it binds counts as an argument."""
     while isinstance(function, partial):
         args, kwargs = (*function.args, *args), {**function.keywords, **kwargs}
         function = function.func
@@ -214,7 +219,7 @@ def unwrapped(
 def copied(
     tool: str, args: tuple[Any, ...], kwargs: Mapping[str, Any], allow_pickle: bool = False
 ) -> tuple[str, tuple[Any, ...], dict[str, Any]]:
-    """A digest of a call, which equal calls and only those share, and a copy of its arguments.
+    """Return a digest that equal calls and only those share, and a copy of the arguments.
 
     A copy, because the program may go on to change what it gave a tool.
     """
@@ -233,13 +238,13 @@ def copied(
 
 
 def _moved(path: str, tool: str) -> str:
-    """A path in what was packed, as one in the arguments of the call."""
+    """Return a path in what was packed, as one in the arguments of the call."""
     inner = path.removeprefix("$[1]").removeprefix("$[2]")
     return f"the arguments of {tool}, $" + (inner if inner != path else path.removeprefix("$"))
 
 
 def kept_copy(value: T, allow_pickle: bool = False) -> T:
-    """The value as it can be kept, sharing nothing with what the program goes on to change."""
+    """Return a value as it can be kept, sharing nothing with what the program may change."""
     if type(value) in _PLAIN:
         return value
     copy: T = unpack(pack(value, allow_pickle), allow_pickle=allow_pickle)
@@ -247,18 +252,18 @@ def kept_copy(value: T, allow_pickle: bool = False) -> T:
 
 
 def identity(*parts: Any) -> str:
-    """An id that is the same for the same call after a resume."""
+    """Return an id that is the same for the same call after a resume."""
     return hashlib.sha256(pack(list(parts))).hexdigest()[:32]
 
 
 def name_of(function: Callable[..., Any]) -> str:
-    """What a tool is called."""
+    """Return what a tool is called."""
     name = getattr(function, "__name__", None) or type(function).__name__
     return str(name)
 
 
 def takes(function: Callable[..., Any], name: str) -> bool:
-    """Whether a tool has a parameter of its own of that name."""
+    """Return whether a tool has a parameter of its own of that name."""
     return name in _parameters(function)
 
 
@@ -289,6 +294,6 @@ def _parameters(function: Callable[..., Any]) -> Collection[str]:
 def with_key(
     function: Callable[..., Any], kwargs: dict[str, Any], effect: Effect
 ) -> dict[str, Any]:
-    """The named arguments of a call, with the idempotency key for a function that wants one."""
+    """Return the named arguments of a call, with the idempotency key where one is wanted."""
     wanted = "idempotency_key" in _parameters(function)
     return {"idempotency_key": effect.idempotency_key, **kwargs} if wanted else kwargs

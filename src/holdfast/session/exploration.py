@@ -37,7 +37,7 @@ class Outcome:
     """What it changed in the workspace."""
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain data, as ``to_json`` writes it."""
+        """Return plain data, as ``to_json`` writes it."""
         return {
             "name": self.name,
             "session_id": self.session_id,
@@ -84,7 +84,7 @@ class Exploration:
         raise KeyError(name)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         winner = self.winner
         return {
             "base_id": self.base_id,
@@ -93,7 +93,7 @@ class Exploration:
         }
 
     def to_json(self) -> str:
-        """The comparison as JSON."""
+        """Return the comparison as JSON."""
         return json.dumps(self.as_dict(), indent=2)
 
     def __str__(self) -> str:

@@ -16,7 +16,7 @@ from holdfast.ids import new_id
 from holdfast.model import Checkpoint, CheckpointInfo
 from holdfast.runtime import AsyncRuntime, SyncRuntime
 from holdfast.session.exploration import Exploration, Outcome
-from holdfast.session.run_base import files_of
+from holdfast.session.files import files_of
 from holdfast.session.strategy_runs import Job, Strategy, attempt, attempt_async, too_long
 from holdfast.verbs import save
 from holdfast.verbs.read import diff, get_info, restore
@@ -43,7 +43,7 @@ class Terms:
             )
 
     def are_met_by(self, outcome: Outcome) -> bool:
-        """Whether no other strategy has to be tried after this one."""
+        """Return whether no other strategy has to be tried after this one."""
         return self.stop_when is not None and bool(self.stop_when(outcome))
 
     def tell(self, outcome: Outcome) -> None:
@@ -74,7 +74,7 @@ Ended = Iterator[tuple[Job, Outcome]]
 
 
 def _one_by_one(place: Any, jobs: list[Job], terms: Terms) -> Ended:
-    """One strategy after the other; each in a thread that is left behind if it takes too long."""
+    """Try one strategy after the other; one that takes too long is left behind in its thread."""
     stopped = False
     for job in jobs:
         if stopped:
@@ -97,7 +97,7 @@ def _settle(future: Future[Outcome], place: Any, job: Job) -> None:
 
 
 def _spread(pool: Executor, place: Any, jobs: list[Job], terms: Terms) -> Ended:
-    """All at once, as far as the executor has room; those that end first come first."""
+    """Try all at once, as far as the executor has room; those that end first come first."""
     waiting = {pool.submit(attempt, place, job): job for job in jobs}
     stopped = False
     while waiting:
@@ -157,7 +157,7 @@ def _as_workspace(runtime: Any, workspace: Any) -> Any:
 
 
 def _where(runtime: Any, pool: Executor) -> Any:
-    """How a worker reaches the store: by this runtime in the same process, else by its URL."""
+    """Return how a worker reaches the store: by this runtime, or by its URL elsewhere."""
     if isinstance(pool, ThreadPoolExecutor):
         return runtime
     url = runtime.url
@@ -170,7 +170,7 @@ def _where(runtime: Any, pool: Executor) -> Any:
 
 
 def _result(future: Future[Outcome], job: Job, timeout: float | None) -> Outcome:
-    """What became of a strategy; whatever goes wrong is its outcome."""
+    """Return what became of a strategy; whatever goes wrong is its outcome."""
     if not future.done():
         future.cancel()
         outcome = Outcome(job.name, job.session_id, "timed out", seconds=timeout or 0)
@@ -185,7 +185,7 @@ def _result(future: Future[Outcome], job: Job, timeout: float | None) -> Outcome
 
 
 def _compared(runtime: Any, base: str, outcome: Outcome, job: Job) -> Outcome:
-    """An outcome with what it changed, told by the store."""
+    """Return an outcome with what it changed, told by the store."""
     if outcome.checkpoint_id is None:
         return outcome
     changes = runtime.run(diff(runtime.engine, base, outcome.checkpoint_id)).part("$")
@@ -201,7 +201,7 @@ def _compared(runtime: Any, base: str, outcome: Outcome, job: Job) -> Outcome:
 async def aexplore(
     runtime: AsyncRuntime, checkpoint: Base, strategies: Mapping[str, Strategy], terms: Terms
 ) -> Exploration:
-    """The same for async programs: async strategies run together on the loop."""
+    """Do the same for async programs: async strategies run together on the loop."""
     twin = runtime.sync()
     _check(strategies)
     is_async = any(inspect.iscoroutinefunction(strategy) for strategy in strategies.values())

@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from holdfast.runtime import steps
+from holdfast.runtime import Runtime, steps
 from holdfast.runtime.steps import Plan
 from holdfast.stores.base import Store
 
@@ -21,13 +21,13 @@ class WorkspaceLike(Protocol):
     path: Path
 
     def capture(self) -> dict[str, Any]:
-        """The files as they are, kept: what the payload of a checkpoint holds of them."""
+        """Keep the files as they are, and return what the payload of a checkpoint holds of them."""
 
     def put_back(self, captured: dict[str, Any]) -> Any:
         """Make the files what they were; what is replaced is kept first."""
 
     def fork_captured(self, captured: dict[str, Any], path: str | Path) -> WorkspaceLike:
-        """A workspace at another path with the files as they were."""
+        """Return a workspace at another path with the files as they were."""
 
 
 class Directory:
@@ -42,7 +42,7 @@ class Directory:
         self._store = store
 
     def capture(self) -> dict[str, Any]:
-        """The files as they are, kept."""
+        """Keep the files as they are, and return what a checkpoint holds of them."""
         return self.workspace.snapshot_for_checkpoint(store=self._store).as_value()
 
     def put_back(self, captured: dict[str, Any]) -> Restored:
@@ -52,13 +52,13 @@ class Directory:
         return self.workspace.restore(Snapshot.from_value(captured))
 
     def changes(self, before: dict[str, Any], after: dict[str, Any]) -> TreeDiff:
-        """What is other in the files as they were captured later."""
+        """Return what is other in the files as they were captured later."""
         from holdfast.workspace.diff import compare_captured
 
         return compare_captured(self._store, before, after)
 
     def fork_captured(self, captured: dict[str, Any], path: str | Path) -> Directory:
-        """A workspace at another path with the files as they were."""
+        """Return a workspace at another path with the files as they were."""
         from holdfast.workspace import AsyncWorkspace, Snapshot
 
         fork = self.workspace.fork(Snapshot.from_value(captured), Path(path))
@@ -96,7 +96,7 @@ class Files:
         return self.workspace.given if isinstance(self.workspace, Directory) else self.workspace
 
     def capture(self) -> Plan[dict[str, Any]]:
-        """The files as they are, to be kept in a checkpoint."""
+        """Keep the files as they are, and return what a checkpoint holds of them."""
         captured = yield from steps.do(self.workspace.capture)
         self.agree = True if self._is_there else self.agree
         return captured
@@ -115,11 +115,11 @@ class Files:
         return (yield from steps.do(lambda: workspace.workspace.works_for(agent_id, session_id)))
 
     def fall_behind(self) -> None:
-        """They may not be as recorded: a tool was cut off, or they are yet to be put back."""
+        """Know that they may not be as recorded: a tool was cut off, or they are to be put back."""
         self.agree = False if self._is_there else self.agree
 
     def is_home_of(self, captured: dict[str, Any], is_noted: bool, was_run: bool) -> bool:
-        """Whether the files were captured in this very directory, on this machine.
+        """Return whether the files were captured in this very directory, on this machine.
 
         The session is noted to have worked here; or it was run, before that was noted.
         """
@@ -132,7 +132,7 @@ class Files:
         )
 
     def changed(self, before: dict[str, Any], after: dict[str, Any]) -> Plan[int]:
-        """How many files are other ones; times alone do not count."""
+        """Return how many files are other ones; times alone do not count."""
         if before.get("tree_id") == after.get("tree_id"):
             return 0
         workspace = self.workspace
@@ -141,3 +141,20 @@ class Files:
         found = yield from steps.do(lambda: workspace.changes(before, after))
         every = (found.added, found.removed, found.modified, found.renamed, found.mode)
         return sum(map(len, every))
+
+
+def files_of(runtime: Runtime, workspace: Any) -> Files | None:
+    """Return the files of a run, from a workspace or the path of a directory."""
+    if workspace is None:
+        return None
+    from holdfast.workspace import AsyncWorkspace, Workspace
+
+    def opening() -> Any:
+        found = workspace
+        if isinstance(found, (str, Path)):
+            found = Workspace(Path(found), store=runtime)
+        if isinstance(found, (Workspace, AsyncWorkspace)):
+            return Directory(found, runtime.store)
+        return found
+
+    return Files(opening)

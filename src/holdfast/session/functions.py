@@ -62,7 +62,7 @@ def register_tool(function: F) -> F:
 
 
 def path_of(function: Function) -> str:
-    """What a function is called: ``module:qualified.name``, or ``…()`` if it is bound to an object.
+    """Return what a function is called: ``module:qualified.name``, ``…()`` if it is bound.
 
     A script has the name by which others import it, as ``__main__`` is another one for each.
     """
@@ -76,7 +76,7 @@ def path_of(function: Function) -> str:
 
 
 def _imported_as(module: str) -> str:
-    """The name that the running script has when it is imported; that of a prompt is its own."""
+    """Return the name that the running script has when it is imported; a prompt has its own."""
     script = sys.modules.get(module)
     spec = getattr(script, "__spec__", None)
     if spec is not None:
@@ -86,7 +86,7 @@ def _imported_as(module: str) -> str:
 
 
 def named(tools: Iterable[Function] | Mapping[str, Function]) -> list[tuple[str, Function]]:
-    """What ``tools=`` gives: each function by its name, and by that of a mapping."""
+    """Return what ``tools=`` gives: each function by its name, and by that of a mapping."""
     by_name = dict(tools) if isinstance(tools, Mapping) else {}
     every = [*by_name.values()] if isinstance(tools, Mapping) else [*tools]
     wrong = [name for name in by_name if not isinstance(name, str)]
@@ -119,7 +119,7 @@ class Functions:
         self._called[path_of(function)] = function
 
     def find(self, effect: Any) -> Function:
-        """What undoes an effect: a RunError if the program has not given that."""
+        """Return what undoes an effect: a RunError if the program has not given that."""
         name = effect.compensate
         if not isinstance(name, str):
             raise missing(effect)
@@ -140,7 +140,7 @@ class Functions:
         return found[0]
 
     def _of_a_script(self, name: str) -> list[Function]:
-        """Those of that qualified name: records of older versions call every script __main__."""
+        """Return those of that qualified name: older versions call every script __main__."""
         wanted, same = name.partition(":")[2], list[Function]()
         for given, function in self._every():
             if given.partition(":")[2] == wanted and function not in same:
@@ -155,7 +155,7 @@ class Functions:
 
 
 def missing(effect: Any) -> RunError:
-    """What to say where the function that undoes an effect was not given."""
+    """Return what to say where the function that undoes an effect was not given."""
     return RunError(
         f"{effect} is undone by {effect.compensate}, which this program has not given. A name in "
         "stored data is never looked up: open the session with tools=[that function], register it "
@@ -170,7 +170,7 @@ def _told(function: Function) -> str:
 
 
 def defined_in(module: ModuleType) -> list[Function]:
-    """The functions that a module gives whose name a user typed: those it defines itself.
+    """Return the functions that a module gives which a user named: those it defines itself.
 
     Never what it only imported, no classes and nothing built in. ``__holdfast_tools__``, names or
     functions, says that it is only those.
@@ -194,7 +194,7 @@ def defined_in(module: ModuleType) -> list[Function]:
 def _functions_of(
     names: Mapping[str, Any], module: str, within: str = ""
 ) -> Iterator[FunctionType]:
-    """Plain functions under the very names they were defined by, and static ones of classes."""
+    """Give plain functions under the names they were defined by, and static ones of classes."""
     for name, value in list(names.items()):
         found = value.__func__ if within and isinstance(value, staticmethod) else value
         place = f"{within}{name}"

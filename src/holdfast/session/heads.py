@@ -18,7 +18,7 @@ from holdfast.runtime import steps
 from holdfast.runtime.engine import Engine
 from holdfast.runtime.steps import Plan
 from holdfast.session import journal as journals
-from holdfast.session.effects import Effect
+from holdfast.session.effects import STARTED, Effect
 from holdfast.stores.base import Fence, Query
 from holdfast.verbs import notes, save
 from holdfast.verbs.chains import circle_error, is_next, next_in
@@ -32,7 +32,7 @@ Noted = list[tuple[str, Any]]
 
 
 @dataclass(frozen=True)
-class Head:
+class SessionHead:
     """The head of a session, and what was noted on it or holds for it."""
 
     info: CheckpointInfo
@@ -43,24 +43,26 @@ class Head:
     """Calls that were noted since, below a head of another state, which does not tell of them."""
 
 
-def find(engine: Engine, session: tuple[str, str], on_unknown: OnUnknown) -> Plan[Head | None]:
-    """Where a session stands; None if it has no checkpoint."""
+def find(
+    engine: Engine, session: tuple[str, str], on_unknown: OnUnknown
+) -> Plan[SessionHead | None]:
+    """Return where a session stands; None if it has no checkpoint."""
     info = yield from last(session)
     if info is None:
         return None
     info, noted = yield from _followed(engine, session, info, on_unknown)
     if _is_of_run(noted):
-        return Head(info, noted)
+        return SessionHead(info, noted)
     below = yield from _below(engine, session, info, on_unknown)
     if not any(each.noted for each in below):
-        return Head(info, noted)
+        return SessionHead(info, noted)
     # An offer and a claim have the state of what they were made of: all that was called holds.
     same = list(takewhile(lambda each: each.info.content_id == info.content_id, below))
     holds = [pair for each in reversed(same) for pair in each.noted]
     missed, _ = journals.read(pair for each in below[len(same) :][::-1] for pair in each.noted)
     begun = [replace(call, index=-1).as_dict() for call in missed if call.is_unknown]
-    carried = [(journals.key_of(-1, journals.STARTED), call) for call in begun]
-    return Head(info, [*carried, *holds, *noted], below[-1].info, missed)
+    carried = [(journals.key_of(-1, STARTED), call) for call in begun]
+    return SessionHead(info, [*carried, *holds, *noted], below[-1].info, missed)
 
 
 def _is_of_run(noted: Noted) -> bool:
@@ -68,7 +70,7 @@ def _is_of_run(noted: Noted) -> bool:
 
 
 def last(session: tuple[str, str]) -> Plan[CheckpointInfo | None]:
-    """What was written last on a session."""
+    """Return what was written last on a session."""
     query = Query(agent_id=session[0], session_id=session[1], limit=1)
     return next(iter((yield from steps.query(query))), None)
 
@@ -76,7 +78,7 @@ def last(session: tuple[str, str]) -> Plan[CheckpointInfo | None]:
 def _followed(
     engine: Engine, session: tuple[str, str], info: CheckpointInfo, on_unknown: OnUnknown
 ) -> Plan[tuple[CheckpointInfo, Noted]]:
-    """The checkpoint that notes of 0.2 lead to, and its notes.
+    """Return the checkpoint that notes of 0.2 lead to, and its notes.
 
     There the clock decided what is newest, and a note said which checkpoint followed which.
     """
@@ -102,9 +104,9 @@ def _followed(
 
 def _below(
     engine: Engine, session: tuple[str, str], head: CheckpointInfo, on_unknown: OnUnknown
-) -> Plan[list[Head]]:
-    """The checkpoints below a head, the newest first, to the last that a run wrote."""
-    found: list[Head] = []
+) -> Plan[list[SessionHead]]:
+    """Return the checkpoints below a head, the newest first, to the last that a run wrote."""
+    found: list[SessionHead] = []
     before = head.checkpoint_id
     while True:
         query = Query(agent_id=session[0], session_id=session[1], before=before, limit=_PAGE)
@@ -115,7 +117,7 @@ def _below(
             by_scope[note.scope].append((note.key, value))
         for info in page:
             noted = by_scope[info.checkpoint_id]
-            found.append(Head(info, noted))
+            found.append(SessionHead(info, noted))
             if _is_of_run(noted) or any(is_next(key) for key, _ in noted):
                 return found
         if len(page) < _PAGE:
@@ -128,7 +130,7 @@ def write(
     head: CheckpointInfo | None,
     info: CheckpointInfo,
     payload: dict[str, Any],
-    written: notes.NoteBatch,
+    batch: notes.NoteBatch,
     unless: Fence,
 ) -> Plan[None]:
     """Write what a run did behind its head, or as the first of its session.
@@ -139,7 +141,7 @@ def write(
     follows: str | None = "" if head is None else head.checkpoint_id
     while True:
         try:
-            yield from save.write(engine, info, payload, [("effects",)], written, unless, follows)
+            yield from save.write(engine, info, payload, [("effects",)], batch, unless, follows)
             return
         except NotTheHeadError:
             now = yield from last((info.agent_id, info.session_id))

@@ -7,10 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from holdfast.errors import DivergenceError
-from holdfast.session.effects import LASTING, Block, Effect
+from holdfast.session.effects import LASTING, RETRY, Block, Effect
 from holdfast.verbs import stored_values
 
-STARTED, ENDED, RETRY = "started", "ended", "retry"
 LEASE = "lease"
 """In the note of a call that 0.2 wrote: the number of the lease under which it was made."""
 TAKEN = "taken"
@@ -18,11 +17,11 @@ TAKEN = "taken"
 
 
 def key_of(index: int, mark: str) -> str:
-    """The key of a note on the head, for the call of that index."""
+    """Return the key of a note on the head, for the call of that index."""
     return f"call/{index}/{mark}"
 
 
-class Journal:
+class CallJournal:
     """Calls since the head, and earlier ones of blocks that the program is still in.
 
     A resumed program makes them again, one by one. It has to make those since the head, as the
@@ -56,7 +55,7 @@ class Journal:
         return list(self._earlier)
 
     def waiting(self, block: Block) -> list[Effect]:
-        """Calls of a block since the head that the resumed program has not made again yet."""
+        """Return calls of a block since the head that the program has not made again yet."""
         return [call for i in self._waiting if (call := self._calls[i]).block == block]
 
     @property
@@ -75,7 +74,7 @@ class Journal:
         self._places.pop(effect.id, None)
 
     def interrupted(self, effect: Effect) -> None:
-        """A call was cut off: its end is unknown, and the next equal call is this one again."""
+        """Know that a call was cut off: its end is unknown, and the next equal call is this one."""
         self.put(effect)
         self._cut.append(effect.index)
 
@@ -87,16 +86,16 @@ class Journal:
             self._earlier.insert(0, call)
 
     def forget(self) -> None:
-        """Nothing is to be made again: the run goes on elsewhere."""
+        """Have nothing made again: the run goes on elsewhere."""
         self._waiting, self._cut, self._earlier = [], [], []
 
     def find(self, effect_id: str) -> Effect | None:
-        """The call of that id, as it is recorded since the head."""
+        """Return the call of that id, as it is recorded since the head."""
         place = self._places.get(effect_id)
         return None if place is None else self._calls.get(place)
 
     def claim(self, effect: Effect) -> Effect | None:
-        """The recorded call that this one is; None if it is to be made.
+        """Return the recorded call that this one is; None if it is to be made.
 
         Calls that were made at the same time may come in another order. A call that was never
         recorded, while others of its block wait to be made again, is a divergence.
@@ -118,7 +117,7 @@ class Journal:
         return None
 
     def is_left_by(self, effect: Effect) -> bool:
-        """Whether a program that makes this call goes another way than the one recorded."""
+        """Return whether a program that makes this call goes another way than the one recorded."""
         return effect.key is None and bool(self.waiting(effect.block))
 
     def leave(self, block: Block) -> list[Effect]:
@@ -131,16 +130,16 @@ class Journal:
         return left
 
     def unknown(self) -> list[Effect]:
-        """Calls that were begun and of whose end nothing is known."""
+        """Return calls that were begun and of whose end nothing is known."""
         return [call for call in self.calls if call.status == "started"]
 
     def with_key(self, tool: str, key: str) -> list[Effect]:
-        """The calls of a tool under a key."""
+        """Return the calls of a tool under a key."""
         return [call for call in self.calls if (call.tool, call.key) == (tool, key)]
 
 
 def divergence(what: str, call: Effect) -> DivergenceError:
-    """What to say of a program that does not do again what it did."""
+    """Return what to say of a program that does not do again what it did."""
     return DivergenceError(
         f"this run was resumed, and {what} where {call} was recorded. Make the program do again "
         "what it did, roll back to a checkpoint before, or open the session with "
@@ -167,7 +166,7 @@ def _put(found: dict[str, Effect], value: Any, known: Effect | None = None) -> E
 def read(
     noted: Iterable[tuple[str, Any]], opened: Iterable[Effect] = ()
 ) -> tuple[list[Effect], set[str]]:
-    """The calls that the notes of a head tell of, and which of them are to be made again.
+    """Return the calls that the notes of a head tell of, and which are to be made again.
 
     ``opened`` are earlier calls; those among them that had begun and not ended when the head was
     made count too. Notes are given as keys and values, in the order they were written.

@@ -13,14 +13,15 @@ import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Literal
 
 from holdfast.errors import CheckpointIntegrityError
 from holdfast.ids import new_id
 from holdfast.runtime.engine import Engine
 from holdfast.runtime.steps import Plan
-from holdfast.session.core import Core
 from holdfast.session.effects import Effect
+from holdfast.session.files import Files
+from holdfast.session.open_session import Opening, OpenSession
 from holdfast.verbs import notes
 
 EDITED = "edited_outside"
@@ -68,42 +69,48 @@ def _to(path: str | None) -> str:
     return "" if path is None else f" --to {shlex.quote(path)}"
 
 
-def settle(core: Core) -> Plan[None]:
-    """See to the files of a run that is being opened."""
-    files, lease = core.files, core.held()
+def settle(session: OpenSession) -> Plan[Recovered | None]:
+    """See to the files of a session that is being opened; returns what was done to them."""
+    files, opening = session.files, session.opening
     if files is None or not files.settles:
-        return
-    is_noted = yield from files.opened_for(*core.session)
-    if not core.resumed or core.files_at is None:
-        return
-    if not isinstance(core.files_at, dict):
-        raise CheckpointIntegrityError(core.at.checkpoint_id, "its workspace is of another shape")
-    unknown = core.journal.unknown()
+        return None
+    is_noted = yield from files.opened_for(*session.options.session)
+    if opening is None or opening.files is None:
+        return None
+    if not isinstance(opening.files, dict):
+        raise CheckpointIntegrityError(session.head_id, "its workspace is of another shape")
+    lease, unknown = session.checkpointer.lease, session.history.unknown()
     was_run = lease.before is not None
-    is_home = files.is_home_of(core.files_at, is_noted, was_run)
-    if not is_home or (core.is_fork_root and not was_run):
-        yield from _put_back(core, "elsewhere", None)
-    elif not lease.was_clean(bool(unknown)):
-        yield from _put_back(core, "crash", unknown[-1] if unknown else None)
-    elif core.pending_rollback is None:
-        yield from _keep(core, core.files_at)
+    is_home = files.is_home_of(opening.files, is_noted, was_run)
+    if not is_home or (opening.is_fork_root and not was_run):
+        return (yield from _put_back(session, files, opening, "elsewhere", None))
+    if not lease.was_clean(bool(unknown)):
+        cut_off = unknown[-1] if unknown else None
+        return (yield from _put_back(session, files, opening, "crash", cut_off))
+    if opening.rollback is None:
+        yield from _keep(session, files, opening)
+    return None
 
 
-def _keep(core: Core, before: dict[str, Any]) -> Plan[None]:
-    """After a clean end: what people edited since is the truth, and is captured."""
-    assert core.files is not None
-    now = yield from core.files.capture()
-    edited = yield from core.files.changed(before, now)
+def _keep(session: OpenSession, files: Files, opening: Opening) -> Plan[None]:
+    """Capture what people edited since a clean end: it is the truth."""
+    now = yield from files.capture()
+    edited = yield from files.changed(opening.files, now)
     if edited:
-        yield from core.recapture("edited outside", now, {EDITED: edited})
+        yield from session.recapture("edited outside", now, {EDITED: edited})
 
 
-def _put_back(core: Core, reason: Literal["crash", "elsewhere"], call: Effect | None) -> Plan[None]:
+def _put_back(
+    session: OpenSession,
+    files: Files,
+    opening: Opening,
+    reason: Literal["crash", "elsewhere"],
+    call: Effect | None,
+) -> Plan[Recovered | None]:
     """Make the files what was recorded last, and say so if that changed any."""
-    assert core.files is not None
-    done = yield from core.files.put_back(core.files_at or {})
+    done = yield from files.put_back(opening.files)
     if done is None or not done.changed:
-        return
+        return None
     found = Recovered(
         reason,
         done.undo_tree,
@@ -111,16 +118,9 @@ def _put_back(core: Core, reason: Literal["crash", "elsewhere"], call: Effect | 
         done.removed,
         done.touched,
         call,
-        core.session[1],
-        str(core.files.workspace.path),
+        session.options.session_id,
+        str(files.workspace.path),
     )
-    yield from _note(core, found)
-    core.recovered = found
-    logging.getLogger("holdfast").warning("%s", found)
-
-
-def _note(core: Core, found: Recovered) -> Plan[None]:
-    """Note on the head that files were put back, and what leads back."""
     value = {
         "reason": found.reason,
         "undo_tree": found.undo_tree,
@@ -128,9 +128,9 @@ def _note(core: Core, found: Recovered) -> Plan[None]:
         "call": None if found.call is None else found.call.id,
         "at": datetime.now(UTC),
     }
-    written = notes.NoteBatch()
-    written.add(core.engine, core.at.checkpoint_id, f"{RECOVERED}/{new_id()}", value)
-    yield from core.note(written)
+    yield from session.checkpointer.note(f"{RECOVERED}/{new_id()}", value)
+    logging.getLogger("holdfast").warning("%s", found)
+    return found
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ class Recovery:
 
 
 def recoveries(engine: Engine, checkpoint_ids: Iterable[str]) -> Plan[list[Recovery]]:
-    """Where files were put back among these checkpoints, the oldest first."""
+    """Return where files were put back among these checkpoints, the oldest first."""
     found: list[Recovery] = []
     for note, value in (yield from notes.read(engine, list(checkpoint_ids), on_unknown="raw")):
         if not note.key.startswith(f"{RECOVERED}/") or not isinstance(value, dict):

@@ -13,9 +13,8 @@ from holdfast.model import Checkpoint, CheckpointInfo, checked_name
 from holdfast.runtime import steps
 from holdfast.runtime.engine import Engine
 from holdfast.runtime.steps import Plan
-from holdfast.session import journal as journals
 from holdfast.session.effects import Effect
-from holdfast.session.log import Log
+from holdfast.session.history import calls_in, calls_noted
 from holdfast.stores.base import Query, Store
 from holdfast.verbs import notes
 from holdfast.verbs.read import ancestors, diff, restore
@@ -78,22 +77,22 @@ def chain(session_id: str, agent_id: str | None = None) -> Plan[list[CheckpointI
 def step(
     engine: Engine, store: Store, before: CheckpointInfo | None, info: CheckpointInfo
 ) -> Plan[ReplayedStep]:
-    """What was recorded between two checkpoints."""
+    """Return what was recorded between two checkpoints."""
     kept = yield from restore(engine, info.checkpoint_id, True, "raw")
     known: set[str] = set()
     changes = files = None
     if before is not None:
         earlier = yield from restore(engine, before.checkpoint_id, True, "raw")
-        known = {call.id for call in Log(earlier.effects).effects}
+        known = {call.id for call in calls_in(earlier.effects)}
         changes = (yield from diff(engine, before.checkpoint_id, info.checkpoint_id)).part("$")
         files = yield from _files_between(store, earlier.workspace, kept.workspace)
-    every = Log(kept.effects).effects
+    every = calls_in(kept.effects)
     calls = [each for each in every if each.id not in known and not each.abandoned]
     return ReplayedStep(info, calls, changes, files, tree_of(kept))
 
 
 def _files_between(store: Store, before: Any, after: Any) -> Plan[TreeDiff | None]:
-    """What changed from one captured workspace to another."""
+    """Return what changed from one captured workspace to another."""
     if before is None or after is None:
         return None
     from holdfast.workspace.diff import compare_captured
@@ -102,14 +101,13 @@ def _files_between(store: Store, before: Any, after: Any) -> Plan[TreeDiff | Non
 
 
 def unfinished(engine: Engine, head: CheckpointInfo) -> Plan[list[Effect]]:
-    """Calls that were made after the head of a session, and are in no checkpoint yet."""
+    """Return calls that were made after the head of a session, and are in no checkpoint yet."""
     noted = yield from notes.read(engine, [head.checkpoint_id], on_unknown="raw")
-    calls, _ = journals.read([(note.key, value) for note, value in noted])
-    return calls
+    return calls_noted([(note.key, value) for note, value in noted])
 
 
 def last_step(engine: Engine, head: CheckpointInfo) -> Plan[list[ReplayedStep]]:
-    """What was done after the head of a session, if anything was."""
+    """Return what was done after the head of a session, if anything was."""
     calls = yield from unfinished(engine, head)
     ended = [call.workspace for call in calls if call.workspace is not None]
     tree = _tree_id(ended[-1]) if ended else None
@@ -117,7 +115,7 @@ def last_step(engine: Engine, head: CheckpointInfo) -> Plan[list[ReplayedStep]]:
 
 
 def tree_of(kept: Checkpoint) -> str | None:
-    """The id of the files that a checkpoint holds."""
+    """Return the id of the files that a checkpoint holds."""
     return _tree_id(kept.workspace)
 
 

@@ -5,35 +5,32 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
-from functools import partial, wraps
+from functools import wraps
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from holdfast.errors import (
-    HoldfastError,
-    InvalidArgumentError,
-    RunError,
-    StoreClosedError,
-    StoreError,
-)
+from holdfast.errors import HoldfastError, StoreClosedError, StoreError
 from holdfast.model import CheckpointInfo
-from holdfast.runtime import SyncRuntime, steps
-from holdfast.session import calls
-from holdfast.session import rollback as back
-from holdfast.session.branch import Adoptable, adopted, forked, workspace_of
-from holdfast.session.core import Options
-from holdfast.session.effects import Effect, Kind, takes
+from holdfast.runtime import SyncRuntime
+from holdfast.session import calls, rollback
+from holdfast.session.branch import Adoptable, adopted, forked
+from holdfast.session.effects import Kind
 from holdfast.session.files import Files
-from holdfast.session.journal import ENDED, RETRY
-from holdfast.session.log import passed
+from holdfast.session.opening import opened
+from holdfast.session.options import SessionOptions
 from holdfast.session.rollback import RolledBack
-from holdfast.session.run_base import RunFace, TaskFace, TasksFace
+from holdfast.session.run_base import (
+    RunBase,
+    TaskBase,
+    TasksBase,
+    UnknownEffectBase,
+    split_tool_arguments,
+)
 from holdfast.verbs.read import find
 
 
-class Run(RunFace):
+class Run(RunBase):
     """A session that is being worked on: state, tasks, calls and files, kept as it goes.
 
     >>> from holdfast import SyncClient
@@ -48,7 +45,7 @@ class Run(RunFace):
 
     _runtime: SyncRuntime
 
-    def __init__(self, runtime: SyncRuntime, options: Options, files: Files | None) -> None:
+    def __init__(self, runtime: SyncRuntime, options: SessionOptions, files: Files | None) -> None:
         super().__init__(runtime, options, files)
         self._forks: list[Run] = []
         self._over = threading.Event()
@@ -60,12 +57,12 @@ class Run(RunFace):
         return self
 
     def _open(self) -> None:
-        self._core = self._core.anew()
+        self._session = self._session.anew()
         self._over.clear()
         try:
-            self._runtime.run(back.opened(self._core))
+            self._runtime.run(opened(self._session))
         except BaseException:
-            self._runtime.run(self._core.release())
+            self._runtime.run(self._session.checkpointer.release())
             raise
         self._is_open = True
         self._runtime.run_opened(self)
@@ -100,21 +97,21 @@ class Run(RunFace):
         if self._beat is not None:
             self._beat.join()
         try:
-            self._runtime.run(self._core.finish(error))
+            self._runtime.run(self._session.finish(error))
         finally:
-            self._runtime.run(self._core.release())
+            self._runtime.run(self._session.checkpointer.release())
 
     def _let_go(self) -> None:
-        """The client is being closed: nothing more is saved, and others may open the session."""
+        """Let others open the session, as the client is being closed: nothing more is saved."""
         self._over.set()
         with contextlib.suppress(StoreError):  # then it is free when this process has ended
-            self._runtime.run(self._core.let_go())
+            self._runtime.run(self._session.checkpointer.let_go())
 
     def _keep_alive(self) -> None:
         """Hold on to the session while it is worked on, however long a call takes."""
-        while not self._over.wait(self._core.options.lease_seconds / 4):
+        while not self._over.wait(self._session.options.lease_seconds / 4):
             try:
-                self._runtime.run(self._core.keep_lease())
+                self._runtime.run(self._session.checkpointer.keep_lease())
             except StoreClosedError:
                 return
             except HoldfastError:  # the next write says so, if it is still so
@@ -123,7 +120,7 @@ class Run(RunFace):
     @property
     def tasks(self) -> Tasks:
         """The plan of the run."""
-        self._core.check_opened()
+        _ = self._opened
         return Tasks(self, None)
 
     def checkpoint(self, name: str | None = None, **tags: Any) -> str:
@@ -132,10 +129,7 @@ class Run(RunFace):
         A resumed program goes on from here: it does not make again what was called before in the
         same task (or, outside of tasks, in the session), so the state has to say how far it came.
         """
-        block = self._core.block
-        return self._runtime.run(
-            self._core.checkpoint(name, block=block, marks=[passed(block[0])], tags=tags)
-        )
+        return self._runtime.run(self._session.checkpoint(name, tags))
 
     def call(
         self,
@@ -157,7 +151,7 @@ class Run(RunFace):
         A tool that takes one of these names itself gets it by ``functools.partial(tool, key=…)``.
         """
         return self._runtime.run(
-            calls.call(self._core, function, args, kwargs, effect, compensate, key, again)
+            calls.call(self._session, function, args, kwargs, effect, compensate, key, again)
         )
 
     def tool(
@@ -173,14 +167,12 @@ class Run(RunFace):
         """
 
         def make(function: Callable[..., Any]) -> Callable[..., Any]:
-            self._core.functions.give(function)
-            self._core.functions.give(compensate)
+            self._session.functions.give(function)
+            self._session.functions.give(compensate)
 
             @wraps(function)
             def tool(*args: Any, **kwargs: Any) -> Any:
-                ours = {each: kwargs.pop(each) for each in ("key", "again") if each in kwargs}
-                own = {each: ours.pop(each) for each in list(ours) if takes(function, each)}
-                called = partial(function, **kwargs, **own)
+                called, ours = split_tool_arguments(function, kwargs)
                 return self.call(called, *args, effect=effect, compensate=compensate, **ours)
 
             return tool
@@ -188,8 +180,8 @@ class Run(RunFace):
         return make if function is None else make(function)
 
     def unknown_effects(self) -> list[UnknownEffect]:
-        """Calls that were begun and of whose end nothing is known, to be decided."""
-        return [UnknownEffect(self, effect) for effect in self._opened.journal.unknown()]
+        """Return calls that were begun and of whose end nothing is known, to be decided."""
+        return [UnknownEffect(self, effect) for effect in self._opened.history.unknown()]
 
     def rollback(
         self,
@@ -204,14 +196,16 @@ class Run(RunFace):
         Effects since are undone by their compensations, the newest first. It refuses to go past
         what cannot be undone, unless you accept that it stays done. ``undo`` leads back.
         """
-        return self._runtime.run(back.rollback(self._core, to, steps, scope, accept_irreversible))
+        return self._runtime.run(
+            rollback.rollback(self._session, to, steps, scope, accept_irreversible)
+        )
 
     def undo(self, *, accept_irreversible: bool = False) -> RolledBack:
         """Go to where the last rollback was begun; undone once more, back again.
 
         What was called since is undone as by a rollback; what that one compensated stays undone.
         """
-        return self._runtime.run(back.undo(self._core, accept_irreversible))
+        return self._runtime.run(rollback.undo(self._session, accept_irreversible))
 
     def fork(
         self,
@@ -220,35 +214,18 @@ class Run(RunFace):
         *,
         paths: Sequence[str | Path] | None = None,
     ) -> list[Run]:
-        """Runs that begin where this one stands, each with a session and files of its own.
+        """Return runs that begin where this one stands, each with a session and files of its own.
 
         Copies of the workspace are made beside it, or at ``paths``. They are closed with this run.
         """
-        if paths is not None and len(paths) != (n if names is None else len(names)):
-            raise InvalidArgumentError("give a path for each fork")
-        sessions = self._runtime.run(forked(self._core, n, names))
-        runs: list[Run] = []
-        for number, session_id in enumerate(sessions):
-            files = None
-            if self._core.files is not None:
-                files = self._fork_files(session_id, None if paths is None else paths[number])
-            options = replace(self._core.options, session_id=session_id)
-            run = Run(self._runtime, options, files)
-            run._core.functions = self._core.functions
+        runs = []
+        for fork in self._runtime.run(forked(self._session, n, names, paths)):
+            run = Run(self._runtime, fork.options, fork.files)
+            run._session.functions = self._session.functions
             run._open()
             self._forks.append(run)
             runs.append(run)
         return runs
-
-    def _fork_files(self, session_id: str, path: str | Path | None) -> Files:
-        assert self._core.files is not None
-        workspace = self._core.files.workspace
-        if path is None:
-            name = session_id.removeprefix(self.session_id).replace("/", "_")
-            path = Path(f"{workspace.path}{name}")
-        captured = self._runtime.run(workspace_of(self._core))
-        made = self._runtime.run(steps.do(lambda: workspace.fork_captured(captured, path)))
-        return Files(lambda: made)
 
     def adopt(self, other: Run | Adoptable) -> str:
         """Go on from where another run stands, with its state and files; returns the new head.
@@ -259,54 +236,41 @@ class Run(RunFace):
         if isinstance(other, Run):
             other._close(None)
             other = other.session_id
-        return self._runtime.run(adopted(self._core, other))
+        return self._runtime.run(adopted(self._session, other))
 
     def history(self, limit: int | None = 50) -> list[CheckpointInfo]:
-        """The checkpoints of the session, the newest first."""
+        """Return the checkpoints of the session, the newest first."""
         return self._runtime.run(
             find(agent_id=self.agent_id, session_id=self.session_id, limit=limit)
         )
 
 
-class UnknownEffect:
+class UnknownEffect(UnknownEffectBase):
     """A call of unknown end, and the three things that can be decided of it."""
 
-    def __init__(self, run: Run, effect: Effect) -> None:
-        self._run = run
-        self.effect = effect
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.effect, name)
-
-    def __repr__(self) -> str:
-        return f"<unknown: {self.effect}>"
+    _run: Run
 
     def retry(self) -> None:
         """Have it made again, under the same idempotency key."""
-        self._run._runtime.run(calls.decide(self._run._core, self.effect, RETRY))
+        self._run._runtime.run(self._retry())
 
     def mark_done(self, output: Any = None) -> None:
         """Say that it took place, and what it gave."""
-        self._run._runtime.run(
-            calls.decide(self._run._core, self.effect, ENDED, status="done", output=output)
-        )
+        self._run._runtime.run(self._mark_done(output))
 
     def mark_failed(self, error: Exception | str) -> None:
         """Say that it did not take place; the program gets the error."""
-        raised = error if isinstance(error, Exception) else RunError(error)
-        self._run._runtime.run(
-            calls.decide(self._run._core, self.effect, ENDED, status="failed", error=raised)
-        )
+        self._run._runtime.run(self._mark_failed(error))
 
 
-class Task(TaskFace):
+class Task(TaskBase):
     """A step of the plan; ``with task:`` begins it and ends it, with a checkpoint each."""
 
     _run: Run
 
     def __enter__(self) -> Self:
-        self._run._runtime.run(self._run._core.begin_task(self._record))
-        self._show_progress()
+        self._run._runtime.run(self._run._session.begin_task(self._record))
+        self._run._show_progress()
         return self
 
     def __exit__(
@@ -315,13 +279,13 @@ class Task(TaskFace):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool:
-        again = self._run._runtime.run(self._run._core.end_task(self._record, error))
-        self._show_progress()
+        again = self._run._runtime.run(self._run._session.end_task(self._record, error))
+        self._run._show_progress()
         return again and self._is_retried
 
     def skip(self, reason: str) -> None:
         """Leave it out, and say why."""
-        self._run._runtime.run(self._run._core.skip_task(self._record, reason))
+        self._run._runtime.run(self._run._session.skip_task(self._record, reason))
 
     def plan(self, *tasks: str | Mapping[str, Any]) -> Tasks:
         """Divide it into parts."""
@@ -333,7 +297,7 @@ class Task(TaskFace):
         return Tasks(self._run, self.id)
 
 
-class Tasks(TasksFace[Task]):
+class Tasks(TasksBase[Task]):
     """The tasks of a run, or the parts of one task."""
 
     _task = Task

@@ -1,133 +1,76 @@
-"""What both faces of a run share: what can be seen of it without asking the store."""
+"""What both runs share, sync and async: all but the last line, which carries out a plan."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path
-from types import MappingProxyType
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
-from holdfast.errors import InvalidArgumentError
-from holdfast.ids import new_id
-from holdfast.model import checked_name
-from holdfast.runtime import Runtime
-from holdfast.session.approval import Approval, checked_when
-from holdfast.session.core import Core, Options
-from holdfast.session.effects import Effect
-from holdfast.session.files import Directory, Files
-from holdfast.session.functions import named
-from holdfast.session.lease import DEFAULT_LEASE
-from holdfast.session.log import Log
+from holdfast.errors import RunError
+from holdfast.runtime.steps import Plan
+from holdfast.session import calls
+from holdfast.session.effects import Effect, takes
+from holdfast.session.files import Files
+from holdfast.session.open_session import OpenSession
+from holdfast.session.options import SessionOptions
 from holdfast.session.recovery import Recovered
-from holdfast.session.tasks import TaskRecord, bar
-from holdfast.verbs.save import checked_context
+from holdfast.session.tasks import TaskList, TaskRecord
 
 
-def options_of(
-    agent_id: str,
-    session_id: str | None,
-    *,
-    state: Any = None,
-    context: dict[str, Any] | None = None,
-    version: int | str | None = None,
-    lease_seconds: float = DEFAULT_LEASE,
-    takeover: bool = False,
-    on_divergence: str = "raise",
-    approval: Any = None,
-    approve_when: Any = None,
-    approval_expires_seconds: float | None = None,
-    approval_timeout: float | None = None,
-    tools: Iterable[Callable[..., Any]] | Mapping[str, Callable[..., Any]] = (),
-    metadata: Mapping[str, Any] = MappingProxyType({}),
-) -> Options:
-    """The options of a session, checked."""
-    if on_divergence not in ("raise", "live"):
-        raise InvalidArgumentError(f'on_divergence is "raise" or "live", not {on_divergence!r}')
-    if not isinstance(lease_seconds, (int, float)) or not 0 < lease_seconds < 10**9:
-        raise InvalidArgumentError(f"lease_seconds is a number above 0, not {lease_seconds!r}")
-    deciding = None
-    if approval is not None:
-        deciding = Approval(
-            approval, checked_when(approve_when), approval_expires_seconds, approval_timeout
-        )
-    return Options(
-        agent_id=checked_name("agent_id", agent_id),
-        session_id=new_id() if session_id is None else checked_name("session_id", session_id),
-        state=state,
-        context=checked_context(context),
-        version=version,
-        lease_seconds=float(lease_seconds),
-        takeover=takeover,
-        on_divergence=on_divergence,  # type: ignore[arg-type]
-        approval=deciding,
-        tools=named(tools),
-        metadata=dict(metadata),
-    )
-
-
-def files_of(runtime: Runtime, workspace: Any) -> Files | None:
-    """The files of a run, from a workspace or the path of a directory."""
-    if workspace is None:
-        return None
-    from holdfast.workspace import AsyncWorkspace, Workspace
-
-    def opening() -> Any:
-        found = workspace
-        if isinstance(found, (str, Path)):
-            found = Workspace(Path(found), store=runtime)
-        if isinstance(found, (Workspace, AsyncWorkspace)):
-            return Directory(found, runtime.store)
-        return found
-
-    return Files(opening)
-
-
-class RunFace:
+class RunBase:
     """What can be seen of a run, sync or async."""
 
-    def __init__(self, runtime: Any, options: Options, files: Files | None) -> None:
+    def __init__(self, runtime: Any, options: SessionOptions, files: Files | None) -> None:
         self._runtime = runtime
-        self._core = Core(runtime.engine, options, files)
+        self._session = OpenSession(runtime.engine, options, files, self._wrap)
         self._is_open = False
 
+    @staticmethod
+    def _wrap(function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return what is called where the program's own function is to be."""
+        return function
+
     @property
-    def _opened(self) -> Core:
+    def _opened(self) -> OpenSession:
         """Where the run stands, or stood at its end; an error before it was opened."""
-        self._core.check_opened()
-        return self._core
+        _ = self._session.head_id
+        return self._session
+
+    @property
+    def _task_list(self) -> TaskList:
+        return self._session.state.tasks
 
     @property
     def state(self) -> Any:
         """The program's own state, kept with every checkpoint; a dict unless you set another."""
-        return self._opened.state
+        return self._opened.state.program
 
     @state.setter
     def state(self, value: Any) -> None:
-        self._opened.state = value
+        self._opened.state.program = value
 
     @property
     def context(self) -> dict[str, Any]:
         """The developer's own dict, kept apart from the state."""
-        return self._opened.context
+        return self._opened.state.context
 
     @property
     def agent_id(self) -> str:
-        return self._core.options.agent_id
+        return self._session.options.agent_id
 
     @property
     def session_id(self) -> str:
-        return self._core.options.session_id
+        return self._session.options.session_id
 
     @property
     def head(self) -> str:
         """The id of the newest checkpoint."""
-        return self._core.at.checkpoint_id
+        return self._session.head_id
 
     @property
     def resumed(self) -> bool:
         """Whether the session was there before this run."""
-        return self._opened.resumed
+        return self._opened.opening is not None
 
     @property
     def recovered(self) -> Recovered | None:
@@ -140,45 +83,66 @@ class RunFace:
     @property
     def workspace(self) -> Any:
         """The workspace that is captured with the run, if one was given."""
-        return None if self._core.files is None else self._core.files.shown
+        files = self._session.files
+        return None if files is None else files.shown
 
     @property
     def effects(self) -> list[Effect]:
         """All calls of this run so far, the oldest first."""
-        core = self._opened
-        return Log([*core.log.entries, *(call.as_dict() for call in core.journal.calls)]).effects
+        return self._opened.history.every_call()
 
     @property
     def progress(self) -> float:
         """How much of the plan is done, from 0 to 1."""
-        return self._opened.tasks.progress
+        return self._opened.state.tasks.progress
 
     def __repr__(self) -> str:
         stands = "open" if self._is_open else "closed"
         return f"{type(self).__name__}({self.agent_id!r}, {self.session_id!r}, {stands})"
 
-
-def _each_remaining(core: Core, parent: str | None) -> Iterator[TaskRecord]:
-    """Tasks that are not done, in the order in which they can be.
-
-    Each is given out once, and again when it failed and has retries left, or a rollback led back.
-    """
-    passed: set[str] = set()
-    turns = core.turns
-    while (record := core.tasks.next(parent, passed)) is not None:
-        passed.add(record.id)
-        yield record
-        now = core.tasks.known(record.id)
-        if now is not None and now.status == "failed" and now.attempts <= now.retries:
-            passed.discard(record.id)
-        if core.turns != turns:
-            passed, turns = set(), core.turns
+    def _show_progress(self) -> None:
+        """Tell how many tasks are done, if the program asked for that."""
+        if self._session.options.progress is not None:
+            self._session.options.progress(*self._task_list.count(), self._task_list.current)
 
 
-class TaskFace:
+def split_tool_arguments(
+    function: Callable[..., Any], kwargs: dict[str, Any]
+) -> tuple[Callable[..., Any], dict[str, Any]]:
+    """Return a tool with its own named arguments, and those that are of ``run.call``."""
+    ours: dict[str, Any] = {each: kwargs.pop(each) for each in ("key", "again") if each in kwargs}
+    own = {each: ours.pop(each) for each in list(ours) if takes(function, each)}
+    return partial(function, **kwargs, **own), ours
+
+
+class UnknownEffectBase:
+    """A call of unknown end, and the three things that can be decided of it, as plans."""
+
+    def __init__(self, run: RunBase, effect: Effect) -> None:
+        self._run = run
+        self.effect = effect
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.effect, name)
+
+    def __repr__(self) -> str:
+        return f"<unknown: {self.effect}>"
+
+    def _retry(self) -> Plan[None]:
+        return calls.retry(self._run._session, self.effect)
+
+    def _mark_done(self, output: Any) -> Plan[None]:
+        return calls.decide(self._run._session, self.effect, status="done", output=output)
+
+    def _mark_failed(self, error: Exception | str) -> Plan[None]:
+        raised = error if isinstance(error, Exception) else RunError(error)
+        return calls.decide(self._run._session, self.effect, status="failed", error=raised)
+
+
+class TaskBase:
     """What can be seen of a task, sync or async."""
 
-    def __init__(self, run: RunFace, record: TaskRecord, is_retried: bool = False) -> None:
+    def __init__(self, run: RunBase, record: TaskRecord, is_retried: bool = False) -> None:
         self._run = run
         self._planned = record
         self._is_retried = is_retried
@@ -187,7 +151,7 @@ class TaskFace:
     @property
     def _record(self) -> TaskRecord:
         """How it stands now; a rollback may have led back before it was planned."""
-        return self._run._core.tasks.known(self._planned.id) or self._planned
+        return self._run._task_list.known(self._planned.id) or self._planned
 
     @property
     def id(self) -> str:
@@ -220,23 +184,16 @@ class TaskFace:
     def __repr__(self) -> str:
         return f"<task {self.id}: {self.status}>"
 
-    def _show_progress(self) -> None:
-        if sys.stderr.isatty():
-            sys.stderr.write(f"\r\x1b[K{bar(self._run._core.tasks)}")
-            if self._run.progress == 1:
-                sys.stderr.write("\n")
-            sys.stderr.flush()
+
+TaskT = TypeVar("TaskT", bound=TaskBase)
 
 
-TaskT = TypeVar("TaskT", bound=TaskFace)
-
-
-class TasksFace(Generic[TaskT]):
+class TasksBase(Generic[TaskT]):
     """The tasks of a run, or the parts of one task."""
 
     _task: ClassVar[type[Any]]
 
-    def __init__(self, run: RunFace, parent: str | None) -> None:
+    def __init__(self, run: RunBase, parent: str | None) -> None:
         self._run = run
         self._parent = parent
 
@@ -246,26 +203,35 @@ class TasksFace(Generic[TaskT]):
         A resumed run keeps what was done. New tasks are added, those that are no longer planned are
         skipped and say so.
         """
-        self._run._core.tasks.merge(tasks, self._parent)
+        self._run._task_list.merge(tasks, self._parent)
         return self
 
     def remaining(self) -> Iterator[TaskT]:
-        """Tasks that are not done, each when all it needs is.
+        """Give out tasks that are not done, each once, when all it needs is.
 
-        One that fails and has retries left is given out again; its error goes no further then.
+        One that fails and has retries left is given out again, and its error goes no further then;
+        so is what a rollback led back before.
         """
-        for record in _each_remaining(self._run._core, self._parent):
+        state = self._run._session.state
+        given_out, jumps = set[str](), state.jumps
+        while (record := state.tasks.next(self._parent, given_out)) is not None:
+            given_out.add(record.id)
             yield self._task(self._run, record, is_retried=True)
+            now = state.tasks.known(record.id)
+            if now is not None and now.status == "failed" and now.attempts <= now.retries:
+                given_out.discard(record.id)
+            if state.jumps != jumps:
+                given_out, jumps = set(), state.jumps
 
     def __iter__(self) -> Iterator[TaskT]:
-        records = self._run._core.tasks.records
+        records = self._run._task_list.records
         return iter([self._task(self._run, r) for r in records if r.parent == self._parent])
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
     def __getitem__(self, task_id: str) -> TaskT:
-        return self._task(self._run, self._run._core.tasks.get(task_id))  # type: ignore[no-any-return]
+        return self._task(self._run, self._run._task_list.get(task_id))  # type: ignore[no-any-return]
 
     @property
     def progress(self) -> float:

@@ -1,4 +1,4 @@
-"""A gate: many may note calls at once, while a checkpoint is made alone."""
+"""A lock that many hold together, to note calls, or one alone, to make a checkpoint."""
 
 from __future__ import annotations
 
@@ -10,45 +10,51 @@ from holdfast.runtime.steps import Plan
 _PAUSE = 0.001
 
 
-class Gate:
+class SharedLock:
     """Keeps what is noted on a head and the checkpoint that follows it apart.
 
-    It is asked again and again where it is closed: a plan may not block, and waits are short.
+    It is asked again and again where it is held: a plan may not block, and waits are short.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._inside = 0
-        self._alone = False
+        self._sharing = 0
+        self._is_alone = False
 
-    def enter(self) -> Plan[None]:
-        """Come in with others."""
-        while not self._try_enter():
+    def share(self) -> Plan[None]:
+        """Hold it together with others."""
+        while not self._try_share():
             yield from steps.rest(_PAUSE)
 
-    def leave(self) -> None:
+    def unshare(self) -> None:
+        """Let go of what is held together with others."""
         with self._lock:
-            self._inside -= 1
+            self._sharing -= 1
 
-    def close(self) -> Plan[None]:
-        """Come in alone: nobody else enters, and those inside have left."""
-        while not self._try_close():
+    def take(self) -> Plan[None]:
+        """Hold it alone: nobody else can, and those that shared it have let go."""
+        while not self._try_take():
             yield from steps.rest(_PAUSE)
-        while self._inside:
-            yield from steps.rest(_PAUSE)
+        try:
+            while self._sharing:
+                yield from steps.rest(_PAUSE)
+        except BaseException:  # interrupted: nobody would let go of it
+            self.give_back()
+            raise
 
-    def open(self) -> None:
+    def give_back(self) -> None:
+        """Let go of what is held alone."""
         with self._lock:
-            self._alone = False
+            self._is_alone = False
 
-    def _try_enter(self) -> bool:
+    def _try_share(self) -> bool:
         with self._lock:
-            self._inside += not self._alone
-            return not self._alone
+            self._sharing += not self._is_alone
+            return not self._is_alone
 
-    def _try_close(self) -> bool:
+    def _try_take(self) -> bool:
         with self._lock:
-            if self._alone:
+            if self._is_alone:
                 return False
-            self._alone = True
+            self._is_alone = True
             return True

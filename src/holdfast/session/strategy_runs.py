@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.runtime import AsyncRuntime, SyncRuntime
 from holdfast.session.async_run import AsyncRun
-from holdfast.session.core import Options
 from holdfast.session.exploration import Outcome
+from holdfast.session.files import files_of
+from holdfast.session.options import SessionOptions, options_of
 from holdfast.session.run import Run
-from holdfast.session.run_base import files_of, options_of
+from holdfast.session.run_base import RunBase
 from holdfast.system.private_files import make_directory
 from holdfast.system.unfinished import Unfinished
 
@@ -69,7 +70,7 @@ def _attempt_with(runtime: SyncRuntime, job: Job) -> Outcome:
     return _measured(outcome, run, start)
 
 
-def _options(job: Job) -> Options:
+def _options(job: Job) -> SessionOptions:
     return options_of(job.agent_id, job.session_id, metadata={"strategy": job.name})
 
 
@@ -87,7 +88,7 @@ class _Copy:
         self._copy: Workspace | None = None
 
     def open(self) -> Workspace | str | None:
-        """What the run of the strategy is opened with."""
+        """Return what the run of the strategy is opened with."""
         job = self._job
         if job.workspace is not None or job.files is None:
             return job.workspace
@@ -114,17 +115,17 @@ class _Copy:
                 self._unfinished.close()
 
 
-def _measured(outcome: Outcome, run: Any, start: float) -> Outcome:
-    """An outcome with where the strategy came, and what it took."""
+def _measured(outcome: Outcome, run: RunBase | None, start: float) -> Outcome:
+    """Return an outcome with where the strategy came, and what it took."""
     took = time.monotonic() - start
-    if run is None or run._core.head is None:
+    if run is None or not run._session.checkpointer.has_head:
         return replace(outcome, seconds=took)
-    made = sum(not effect.abandoned for effect in run.effects) - run._core.inherited
+    made = run._session.history.made_since_opening()
     return replace(outcome, seconds=took, checkpoint_id=run.head, calls=made)
 
 
 def _scored(score: Callable[..., Any] | None, run: Any, result: Any) -> float | None:
-    """The score of a strategy: what the function says, else its result if that is a number."""
+    """Return the score of a strategy: what the function says, else a result that is a number."""
     return _number(result) if score is None else float(_ask(score, run, result))
 
 

@@ -34,18 +34,18 @@ class TaskRecord:
 
     @classmethod
     def from_dict(cls, data: Any) -> TaskRecord:
-        """The task of what ``as_dict`` gave."""
+        """Return the task of what ``as_dict`` gave."""
         found = stored_values.fields_of("a recorded task", data, _KINDS, ("id", "name"))
         stored_values.texts_in("a recorded task", found.get("needs", []))
         return cls(**found)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain data, as it is kept; what says nothing is left out."""
+        """Return plain data, as it is kept; what says nothing is left out."""
         data = {each.name: getattr(self, each.name) for each in fields(self)}
         return {name: value for name, value in data.items() if not _says_nothing(name, value)}
 
     def begun(self) -> TaskRecord:
-        """The same, begun now."""
+        """Return the same, begun now."""
         return replace(
             self,
             status="in_progress",
@@ -56,7 +56,7 @@ class TaskRecord:
         )
 
     def ended(self, status: Status, reason: str | None = None) -> TaskRecord:
-        """The same, ended now."""
+        """Return the same, ended now."""
         return replace(self, status=status, reason=reason, ended_at=datetime.now(UTC))
 
 
@@ -82,13 +82,13 @@ _DEFAULTS = {
 
 
 def _says_nothing(name: str, value: Any) -> bool:
-    """Whether a field has its default; by type first, as data may be an array, or False."""
+    """Return whether a field has its default; by type first, as data may be an array, or False."""
     default = _DEFAULTS[name]
     return type(value) is type(default) and bool(value == default)
 
 
-class Plan:
-    """All tasks of a run; pure data, which the run keeps."""
+class TaskList:
+    """All tasks of a session; pure data, which the session keeps."""
 
     def __init__(self, records: Sequence[Mapping[str, Any]] = ()) -> None:
         self.records = [
@@ -97,14 +97,15 @@ class Plan:
         ]
 
     def as_list(self) -> list[dict[str, Any]]:
+        """Return plain data, as it is kept."""
         return [record.as_dict() for record in self.records]
 
     def known(self, task_id: str) -> TaskRecord | None:
-        """The task of that id, if there is one."""
+        """Return the task of that id, if there is one."""
         return next((record for record in self.records if record.id == task_id), None)
 
     def get(self, task_id: str) -> TaskRecord:
-        """The task of that id or, if no other has it, of that name."""
+        """Return the task of that id or, if no other has it, of that name."""
         record = self.known(task_id)
         named = [record for record in self.records if record.name == task_id]
         if record is None and len(named) == 1:
@@ -123,7 +124,7 @@ class Plan:
         self.records.append(record)
 
     def again(self, task: TaskRecord) -> TaskRecord:
-        """A task as it stands; one that a rollback led back before is planned anew."""
+        """Return a task as it stands; one that a rollback led back before is planned anew."""
         if self.known(task.id) is None:
             self.put(replace(task, status="pending", attempts=0, reason=None))
         return self.get(task.id)
@@ -148,19 +149,19 @@ class Plan:
         self.records = merged
 
     def is_open(self, block: tuple[str | None, int]) -> bool:
-        """Whether a resumed program comes to calls of a block again: it is still in that."""
+        """Return whether a resumed program comes to calls of a block again: it is still in that."""
         task, attempt = block
         if task is None:
             return True
         record = self.known(task)
         return record is not None and (record.status, record.attempts) == ("in_progress", attempt)
 
-    def next(self, parent: str | None, passed: set[str]) -> TaskRecord | None:
-        """The first task that is not done and whose needs are; none that was given out before."""
+    def next(self, parent: str | None, given_out: set[str]) -> TaskRecord | None:
+        """Return the first task that is not done and whose needs are; none given out before."""
         status = {record.id: record.status for record in self.records}
         blocked: tuple[TaskRecord, str] | None = None
         for record in self.records:
-            if record.parent != parent or record.status in DONE or record.id in passed:
+            if record.parent != parent or record.status in DONE or record.id in given_out:
                 continue
             missing = [need for need in record.needs if status[need] not in DONE]
             if not missing:
@@ -173,21 +174,29 @@ class Plan:
             )
         return None
 
-    @property
-    def progress(self) -> float:
-        """How much is done, from 0 to 1; tasks with parts count by their parts."""
+    def count(self) -> tuple[int, int]:
+        """Return how many tasks are done, and of how many; one with parts counts by its parts."""
         parents = {record.parent for record in self.records}
         leaves = [record for record in self.records if record.id not in parents]
-        if not leaves:
-            return 0.0
-        return sum(record.status in DONE for record in leaves) / len(leaves)
+        return sum(record.status in DONE for record in leaves), len(leaves)
+
+    @property
+    def progress(self) -> float:
+        """How much is done, from 0 to 1."""
+        done, total = self.count()
+        return done / total if total else 0.0
+
+    @property
+    def current(self) -> str:
+        """The name of the task that is worked on, if any is."""
+        return next((each.name for each in self.records if each.status == "in_progress"), "")
 
 
 _UNPLANNED = "no longer in the plan"
 
 
 def _merged(known: TaskRecord, planned: TaskRecord | None) -> TaskRecord:
-    """A task that is known, as the program plans it now."""
+    """Return a task that is known, as the program plans it now."""
     if planned is None:
         return known if known.status in DONE else known.ended("skipped", _UNPLANNED)
     merged = replace(
@@ -235,12 +244,3 @@ def _record(item: str | Mapping[str, Any], parent: str | None) -> TaskRecord:
         retries=retries,
         parent=parent,
     )
-
-
-def bar(plan: Plan, width: int = 24) -> str:
-    """One line that shows how far a plan has come."""
-    leaves = [r for r in plan.records if r.id not in {each.parent for each in plan.records}]
-    done = sum(record.status in DONE for record in leaves)
-    filled = round(plan.progress * width)
-    current = next((r.name for r in plan.records if r.status == "in_progress"), "")
-    return f"[{'#' * filled}{'.' * (width - filled)}] {done}/{len(leaves)} {current}".rstrip()

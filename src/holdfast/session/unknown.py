@@ -13,14 +13,13 @@ from holdfast.runtime import steps
 from holdfast.runtime.engine import Engine
 from holdfast.runtime.steps import Plan
 from holdfast.session import calls as tool_calls
-from holdfast.session import heads
-from holdfast.session import journal as journals
+from holdfast.session import heads, opening
 from holdfast.session import lease as leases
-from holdfast.session.core import Core, Options
 from holdfast.session.effects import WHOLE, Effect, written
-from holdfast.session.journal import ENDED, RETRY
-from holdfast.session.log import Log
-from holdfast.session.tasks import Plan as TaskPlan
+from holdfast.session.history import unknown_calls_of
+from holdfast.session.open_session import OpenSession
+from holdfast.session.options import SessionOptions
+from holdfast.session.tasks import TaskList
 from holdfast.stores.base import Query
 from holdfast.verbs.read import restore, sessions
 
@@ -50,26 +49,27 @@ class UnknownCall:
 class Verdict:
     """What somebody decided of such a call."""
 
-    mark: str
-    changes: Mapping[str, Any] = field(default_factory=dict)
+    is_retry: bool = False
+    """Whether it is to be made again; else how it ended is known."""
+    end: Mapping[str, Any] = field(default_factory=dict)
 
 
 def verdict(done: Any, failed: object, retry: object) -> Verdict:
-    """The one thing that was decided; an error if it is none, or several."""
+    """Return the one thing that was decided; an error if it is none, or several."""
     given = [done is not ..., failed not in (None, False), retry not in (None, False)]
     if sum(given) != 1:
         raise InvalidArgumentError(
             "say one thing of the call: done=what it gave, failed=why, or retry=True"
         )
     if given[0]:
-        return Verdict(ENDED, {"status": "done", "output": done})
+        return Verdict(end={"status": "done", "output": done})
     if given[2]:
-        return Verdict(RETRY)
+        return Verdict(is_retry=True)
     if not isinstance(failed, (str, Exception)) and failed is not True:
         raise InvalidArgumentError(f"failed is a reason or an exception, not {failed!r}")
     error = failed if isinstance(failed, Exception) else None
     told = RunError("it did not take place" if failed is True else str(failed))
-    return Verdict(ENDED, {"status": "failed", "error": error or told})
+    return Verdict(end={"status": "failed", "error": error or told})
 
 
 def unknown_calls(
@@ -78,7 +78,7 @@ def unknown_calls(
     session_id: str | None = None,
     also_held: bool = False,
 ) -> Plan[list[UnknownCall]]:
-    """Calls that wait to be decided of, the oldest first.
+    """Return calls that wait to be decided of, the oldest first.
 
     Those of a session that a process works on may be being made now, and are left out.
     """
@@ -103,7 +103,7 @@ def _session(head: CheckpointInfo) -> tuple[str, str]:
 
 
 def _heads_of(agent_id: str | None, session_id: str) -> Plan[list[CheckpointInfo]]:
-    """The newest checkpoint of the sessions of that name, one for each agent."""
+    """Return the newest checkpoint of the sessions of that name, one for each agent."""
     if agent_id is not None:
         return (yield from steps.query(Query(agent_id=agent_id, session_id=session_id, limit=1)))
     every = yield from sessions(None)
@@ -111,7 +111,7 @@ def _heads_of(agent_id: str | None, session_id: str) -> Plan[list[CheckpointInfo
 
 
 def _journaled(engine: Engine, newest: Sequence[CheckpointInfo]) -> Plan[set[str]]:
-    """Those of these checkpoints on which calls are noted."""
+    """Return those of these checkpoints on which calls are noted."""
     ids = [head.checkpoint_id for head in newest]
     noted = (yield from steps.notes(ids)) if ids else []
     return {note.scope for note in noted if note.key.startswith("call/")}
@@ -122,9 +122,8 @@ def _waiting(engine: Engine, session: tuple[str, str]) -> Plan[list[UnknownCall]
     if head is None:  # removed meanwhile
         return []
     kept = yield from restore(engine, head.info.checkpoint_id, True, "raw")
-    opened = Log(kept.effects).open_calls(TaskPlan(kept.tasks).is_open) if kept.effects else []
-    every, retried = journals.read(head.noted, opened)
-    return [_told(head.info, call) for call in every if call.is_unknown and call.id not in retried]
+    found = unknown_calls_of(kept.effects, head.noted, TaskList(kept.tasks).is_open)
+    return [_told(head.info, call) for call in found]
 
 
 def _told(head: CheckpointInfo, call: Effect) -> UnknownCall:
@@ -142,7 +141,7 @@ def _told(head: CheckpointInfo, call: Effect) -> UnknownCall:
 
 
 def find(engine: Engine, effect_id: str) -> Plan[UnknownCall]:
-    """The call that is meant, by its id or the beginning of it."""
+    """Return the call that is meant, by its id or the beginning of it."""
     if len(checked_name("effect_id", effect_id)) < _SHORTEST:
         raise RunError(f"give at least {_SHORTEST} characters of the id, not {effect_id!r}")
     every = yield from unknown_calls(engine, also_held=True)
@@ -153,16 +152,19 @@ def find(engine: Engine, effect_id: str) -> Plan[UnknownCall]:
     return found[0]
 
 
-def core_of(engine: Engine, call: UnknownCall, takeover: bool) -> Core:
-    """The session of a call, to be opened without its files and classes."""
-    options = Options(call.agent_id, call.session_id, takeover=takeover, on_unknown="raw")
-    return Core(engine, options, None)
+def session_of(engine: Engine, call: UnknownCall, takeover: bool) -> OpenSession:
+    """Return the session of a call, to be opened without its files and classes."""
+    options = SessionOptions(call.agent_id, call.session_id, takeover=takeover, on_unknown="raw")
+    return OpenSession(engine, options, None)
 
 
-def decide(core: Core, call: UnknownCall, verdict: Verdict) -> Plan[None]:
-    """Record a verdict, in the session's own journal and under its lease."""
-    yield from core.open()
-    known = {each.id: each for each in core.journal.unknown()}
+def decide(session: OpenSession, call: UnknownCall, verdict: Verdict) -> Plan[None]:
+    """Open the session of a call, and record a verdict in its own journal, under its lease."""
+    yield from opening.begin(session)
+    known = {each.id: each for each in session.history.unknown()}
     if call.effect_id not in known:
         raise RunError(f"{call} is not unknown any more")
-    yield from tool_calls.decide(core, known[call.effect_id], verdict.mark, **verdict.changes)
+    if verdict.is_retry:
+        yield from tool_calls.retry(session, known[call.effect_id])
+    else:
+        yield from tool_calls.decide(session, known[call.effect_id], **verdict.end)

@@ -8,12 +8,13 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from holdfast.core.class_names import is_name
 from holdfast.core.kinds.objects import _slots, set_attributes
 from holdfast.errors import InvalidArgumentError
 
 
 def stored(obj: object) -> dict[str, Any]:
-    """All that an object holds, in its slots and its ``__dict__``, private names too."""
+    """Return all that an object holds, in its slots and its ``__dict__``, private names too."""
     values = {}
     for name, slot in _slots(type(obj)).items():
         try:
@@ -25,7 +26,7 @@ def stored(obj: object) -> dict[str, Any]:
 
 
 def public_names(obj: object) -> list[str]:
-    """The names that are state unless a class says otherwise."""
+    """Return the names that are state unless a class says otherwise."""
     names = dict.fromkeys(stored(obj))
     if dataclasses.is_dataclass(obj):
         names |= dict.fromkeys(f.name for f in dataclasses.fields(obj) if hasattr(obj, f.name))
@@ -33,7 +34,7 @@ def public_names(obj: object) -> list[str]:
 
 
 def checked_names(obj: object, names: Iterable[object]) -> list[str]:
-    """What ``_checkpoint_fields`` gave, if it is names of attributes."""
+    """Return what ``_checkpoint_fields`` gave, if it is names of attributes."""
     owner = type(obj).__name__
     if isinstance(names, str):
         raise InvalidArgumentError(
@@ -50,7 +51,7 @@ def checked_names(obj: object, names: Iterable[object]) -> list[str]:
 
 
 def read(obj: object, names: Iterable[str]) -> dict[str, Any]:
-    """The values of those attributes."""
+    """Return the values of those attributes."""
     values = {}
     for name in names:
         try:
@@ -64,15 +65,9 @@ def read(obj: object, names: Iterable[str]) -> dict[str, Any]:
 
 
 def declared_names(cls: type) -> set[str]:
-    """Names a class declares without having to set them: slots, dataclass fields, annotations."""
+    """Return the names that a class declares: slots, dataclass fields, annotations."""
     annotated = (inspect.get_annotations(base) for base in cls.__mro__)
     return set(_slots(cls)).union(*annotated)
-
-
-def is_name(name: object) -> bool:
-    """Whether an attribute can have this name, and it is not one of Python's own."""
-    is_dunder = isinstance(name, str) and name.startswith("__") and name.endswith("__")
-    return isinstance(name, str) and name.isidentifier() and not is_dunder
 
 
 def _on_class(cls: type, name: str) -> object:
@@ -80,17 +75,17 @@ def _on_class(cls: type, name: str) -> object:
 
 
 def is_cache(cls: type, name: str) -> bool:
-    """Whether an attribute is what a ``cached_property`` worked out: no state, and soon stale."""
+    """Return whether a ``cached_property`` worked an attribute out: no state, and soon stale."""
     return isinstance(_on_class(cls, name), functools.cached_property)
 
 
 def _has_setter(cls: type, name: str) -> bool:
-    """Whether setting an attribute runs code of the class: a property or another descriptor."""
+    """Return whether setting an attribute runs code of the class, as of a property."""
     return name not in _slots(cls) and hasattr(type(_on_class(cls, name)), "__set__")
 
 
 def why_not_set(obj: object, name: str, chosen: bool) -> str | None:
-    """Why an attribute cannot be set from a state, or None where it can.
+    """Return why an attribute cannot be set from a state, or None where it can.
 
     ``chosen`` says that the class itself lists its fields, and so that its setters may run.
     """

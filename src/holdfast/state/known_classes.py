@@ -17,7 +17,7 @@ def add(cls: type) -> None:
 
 
 def find(name: str, near: type, path: str) -> type | None:
-    """The class of that name; of several, the one defined nearest to the class that holds it."""
+    """Return the class of that name; of several, the one nearest to the class that holds it."""
     found: dict[tuple[str, str], type] = dict(_known.get(name) or {})
     if len(found) > 1:
         scope = f"{near.__qualname__}."

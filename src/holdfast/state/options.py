@@ -27,7 +27,7 @@ _options: ContextVar[StateOptions] = ContextVar("holdfast_state_options", defaul
 
 
 def options() -> StateOptions:
-    """What holds now."""
+    """Return what holds now."""
     return _options.get()
 
 
@@ -42,16 +42,16 @@ def using(**changes: bool) -> Iterator[None]:
 
 
 def packed(value: Any) -> bytes:
-    """The bytes of a value, pickled in parts where that is allowed."""
+    """Return the bytes of a value, pickled in parts where that is allowed."""
     return pack(value, allow_pickle=options().allow_pickle)
 
 
 def unpacked(data: bytes) -> Any:
-    """The value of packed bytes."""
+    """Return the value of packed bytes."""
     return unpack(data, allow_pickle=options().allow_pickle)
 
 
 def isolated(value: T) -> T:
-    """A copy that shares nothing with the value, types kept exactly."""
+    """Return a copy that shares nothing with the value, types kept exactly."""
     copy: T = unpacked(packed(value))
     return copy

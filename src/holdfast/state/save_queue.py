@@ -6,7 +6,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 
-from holdfast.state.tags import State
+from holdfast.core.state_tags import State
 
 
 class SaveQueue:

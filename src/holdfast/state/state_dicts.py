@@ -10,19 +10,19 @@ from typing import Any
 from holdfast.core.codec import Packer
 from holdfast.core.kinds.objects import kind_by_type
 from holdfast.core.kinds.standard import TUPLE
+from holdfast.core.state_tags import CLASS, MARK, VERSION, State, escaped, is_tagged, ordered
 from holdfast.core.value_paths import child_path
 from holdfast.errors import SerializationError
 from holdfast.state.attributes import checked_names, read
 from holdfast.state.checkpointable import Checkpointable
 from holdfast.state.options import isolated, options, unpacked
-from holdfast.state.tags import CLASS, MARK, VERSION, State, escaped, is_tagged, ordered
 from holdfast.state.torch_objects import live_class, live_state
 
 _open: ContextVar[tuple[int, ...]] = ContextVar("holdfast_open_objects", default=())
 
 
 def state_dict_of(obj: Checkpointable) -> State:
-    """The state of an object, tagged and isolated."""
+    """Return the state of an object, tagged and isolated."""
     if id(obj) in _open.get():
         raise SerializationError(
             "$", f"is a circular reference to a {type(obj).__name__}; break the cycle or exclude it"
@@ -77,7 +77,7 @@ def _plain(values: dict[str, Any]) -> State:
 
 
 def _tagged(value: Any, path: str) -> Any:
-    """The value with a state in place of every object found in its lists, tuples and dicts."""
+    """Return the value with a state in place of every object in its lists, tuples and dicts."""
     if isinstance(value, Checkpointable):
         return _nested(value, path)
     tag = live_class(value)
@@ -102,7 +102,7 @@ def _nested(obj: Checkpointable, path: str) -> State:
 
 
 def map_parts(value: Any, change: Callable[[Any, Any], Any]) -> Any:
-    """A container with each part changed, given the part and its index or key; else the value."""
+    """Return a container with each part changed, given its index or key; else the value."""
     cls = type(value)
     if cls is list or cls is tuple:
         return cls(change(part, at) for at, part in enumerate(value))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, TypedDict
 
+from holdfast.core.state_tags import VERSION, State, same_version
 from holdfast.state.options import packed
-from holdfast.state.tags import VERSION, State, same_version
 
 
 class StateDiff(TypedDict):
@@ -17,7 +17,7 @@ class StateDiff(TypedDict):
 
 
 def diff_states(old: State, new: State) -> StateDiff:
-    """What the new state has in addition, has not, and has otherwise.
+    """Return what the new state has in addition, has not, and has otherwise.
 
     >>> from holdfast.state.state_diff import diff_states
     >>> diff_states({"a": 1, "b": 2}, {"a": True, "c": 3})
@@ -35,7 +35,7 @@ def diff_states(old: State, new: State) -> StateDiff:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two values are equal and of equal types throughout; a dict's order does not matter.
+    """Return whether two values are equal, types too; the order of dicts does not matter.
 
     >>> from holdfast.state.state_diff import same
     >>> same({"a": 1, "b": 2}, {"b": 2, "a": 1})
@@ -53,7 +53,7 @@ def _same_part(key: object, a: Any, b: Any) -> bool:
 
 
 def _same_parts(a: Any, b: Any) -> bool:
-    """Whether only the order of dicts makes two values of one type differ."""
+    """Return whether only the order of dicts makes two values of one type differ."""
     if type(a) not in (dict, list, tuple) or len(a) != len(b):
         return False
     if type(a) is dict:

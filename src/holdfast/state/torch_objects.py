@@ -12,15 +12,15 @@ from collections.abc import Callable
 from typing import Any
 
 from holdfast.core.kinds.torch_values import is_live
+from holdfast.core.state_tags import CLASS, DEFAULT_VERSION, VERSION, State
 from holdfast.errors import SchemaMigrationError, SerializationError
-from holdfast.state.tags import CLASS, DEFAULT_VERSION, VERSION, State
 
 MODULE, OPTIMIZER, SCHEDULER = "torch.nn.Module", "torch.optim.Optimizer", "torch.optim.LRScheduler"
 _WORDS = {MODULE: "module", OPTIMIZER: "optimizer", SCHEDULER: "scheduler"}
 
 
 def live_class(value: object) -> str | None:
-    """The tag of a live object of torch, or None for anything else."""
+    """Return the tag of a live object of torch, or None for anything else."""
     if not is_live(type(value)):
         return None
     torch = sys.modules["torch"]
@@ -30,12 +30,12 @@ def live_class(value: object) -> str | None:
 
 
 def live_state(value: Any, tag: str) -> State:
-    """What is kept of a live object."""
+    """Return what is kept of a live object."""
     return {CLASS: tag, VERSION: DEFAULT_VERSION, "state": value.state_dict()}
 
 
 def is_live_state(state: State) -> bool:
-    """Whether a tagged dict is what ``live_state`` gave."""
+    """Return whether a tagged dict is what ``live_state`` gave."""
     return state[CLASS] in _WORDS and state.keys() == {CLASS, VERSION, "state"}
 
 

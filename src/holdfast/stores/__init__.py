@@ -59,11 +59,7 @@ _homes = {
         "NoteExistsError",
         "RefusedError",
     ),
-    "stores.async_base": (
-        "AsyncStore",
-        "at_once",
-        "in_threads",
-    ),
+    "stores.async_base": ("AsyncStore", "at_once", "in_threads"),
     "stores.base": (
         "Collected",
         "Commit",

@@ -1,1 +1,1 @@
-"""What clients do, written once for both faces: plans that ask a store and do no I/O."""
+"""What clients do, written once for sync and async: plans that ask a store and do no I/O."""

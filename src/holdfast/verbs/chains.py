@@ -16,12 +16,12 @@ _SHOWN = 4
 
 
 def is_next(key: str) -> bool:
-    """Whether a note with this key says which checkpoint followed, as runs of 0.2 noted."""
+    """Return whether a note with this key says which checkpoint followed, as of 0.2."""
     return key == NEXT or key.startswith(f"{NEXT}/")
 
 
 def next_in(value: Any) -> str:
-    """The checkpoint that such a note names; ValueError if it names none."""
+    """Return the checkpoint that such a note names; ValueError if it names none."""
     named = value.get("checkpoint") if isinstance(value, dict) else None
     if type(named) is not str:
         raise ValueError("a note of what followed names no checkpoint")
@@ -29,7 +29,7 @@ def next_in(value: Any) -> str:
 
 
 def circles(links: Mapping[str, str | None]) -> Iterator[list[str]]:
-    """Every circle of links that lead from each id to one other at most."""
+    """Return every circle of links that lead from each id to one other at most."""
     done: set[str] = set()
     for start in links:
         way: dict[str, None] = {}
@@ -44,11 +44,11 @@ def circles(links: Mapping[str, str | None]) -> Iterator[list[str]]:
 
 
 def circle_error(ids: list[str], what: str = "its parents lead") -> CheckpointIntegrityError:
-    """What to say of a circle."""
+    """Return what to say of a circle."""
     return CheckpointIntegrityError(ids[0], shown(ids, what))
 
 
 def shown(ids: list[str], what: str) -> str:
-    """A circle in words: what leads, and along which ids."""
+    """Return a circle in words: what leads, and along which ids."""
     listed = [*ids[:_SHOWN], "…"] if len(ids) > _SHOWN else ids
     return f"{what} in a circle: {' → '.join([*listed, ids[0]])}"

@@ -75,7 +75,7 @@ class Offer:
     reason: str | None = None
 
     def is_open(self, now: datetime | None = None) -> bool:
-        """Whether it can be accepted: not settled, and claimed by nobody whose lease still runs."""
+        """Return whether it can be accepted: not settled, and no lease on it runs."""
         claimed = self.claimed_until is not None and (now or datetime.now(UTC)) < self.claimed_until
         return self.outcome is None and not claimed
 
@@ -117,7 +117,7 @@ def handoff(
 
 
 def inbox(engine: Engine, agent_id: str, every: bool = False) -> Plan[list[Offer]]:
-    """The offers an agent may accept, the oldest first; settled and claimed ones too if asked."""
+    """Return the offers an agent may accept, the oldest first; all of them if asked."""
     checked_name("agent_id", agent_id)
     infos = yield from steps.query(Query(handoff_target=agent_id))
     offers = yield from _offers(engine, infos[::-1])
@@ -126,7 +126,7 @@ def inbox(engine: Engine, agent_id: str, every: bool = False) -> Plan[list[Offer
 
 
 def offer(engine: Engine, checkpoint_id: str) -> Plan[Offer]:
-    """An offer by its id, or by that of a checkpoint in a session that works on it."""
+    """Return an offer by its id, or by that of a checkpoint in a session that works on it."""
     info = yield from get_info(checkpoint_id)
     if info.handoff_target is not None:
         return (yield from _offers(engine, [info]))[0]
@@ -270,7 +270,7 @@ def take(
 
 
 def _next_look(offers: Iterable[Offer]) -> float:
-    """Seconds until the first lease ends, which nobody announces."""
+    """Return seconds until the first lease ends, which nobody announces."""
     now = datetime.now(UTC)
     ends = [o.claimed_until for o in offers if o.outcome is None and o.claimed_until is not None]
     return min([_LONGEST_REST, *(max(0.01, (end - now).total_seconds()) for end in ends)])
@@ -293,7 +293,7 @@ def _because(reason: str | None) -> str:
 
 
 def _where_to_go_on(found: Offer) -> Plan[CheckpointInfo]:
-    """The offer itself, or what a worker who took it up before had saved last."""
+    """Return the offer itself, or what a worker who took it up before had saved last."""
     if found.session_id is not None:
         query = Query(agent_id=found.to_agent, session_id=found.session_id, limit=1)
         for head in (yield from steps.query(query)):

@@ -56,7 +56,7 @@ def read(
     on_unknown: OnUnknown = "raise",
     trusts: Trusts | None = None,
 ) -> Plan[list[tuple[Note, Any]]]:
-    """Notes in the order they were written, each with its value."""
+    """Return notes in the order they were written, each with its value."""
     notes = yield from steps.notes(scopes, after, limit)
     roots: list[bytes] = []
     whole: dict[bytes, bytes] = {}
@@ -84,7 +84,7 @@ def check(note: Note) -> None:
 
 
 def needs_of(note: Note) -> list[tuple[bytes, bool]]:
-    """The chunks a note needs beside its body, each with whether it may refer to more."""
+    """Return the chunks a note needs beside its body, each with whether it may refer to more."""
     check(note)
     try:
         return references(decompress(note.body), links=True)
@@ -94,7 +94,7 @@ def needs_of(note: Note) -> list[tuple[bytes, bool]]:
 
 
 def beneath(roots: Iterable[bytes]) -> Plan[dict[bytes, bytes]]:
-    """All chunks that these unpacked ones refer to, proven."""
+    """Return all chunks that these unpacked ones refer to, proven."""
     level: dict[bytes, bool] = {}
     for raw in roots:
         level.update(references(raw))

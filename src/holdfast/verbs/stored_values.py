@@ -31,7 +31,7 @@ _LARGEST = 2**63
 def fields_of(
     what: str, value: Any, kinds: Mapping[str, Kind], needed: tuple[str, ...] = ()
 ) -> dict[str, Any]:
-    """The known fields of something that was kept; others, of a later version, are left out."""
+    """Return the known fields of what was kept; those of a later version are left out."""
     if not isinstance(value, Mapping):
         raise damaged(what, f"is {_kind_of(value)} where fields were kept")
     found = {}
@@ -46,28 +46,28 @@ def fields_of(
 
 
 def items(what: str, values: Any) -> Sequence[Any]:
-    """The items of a list that was kept."""
+    """Return the items of a list that was kept."""
     if isinstance(values, (list, tuple)):
         return values
     raise damaged(what, f"is {_kind_of(values)} where a list was kept")
 
 
 def number_in(what: str, text: str) -> int:
-    """The number that a part of a key is."""
+    """Return the number that a part of a key is."""
     if text.isascii() and text.isdecimal() and len(text) < 19:
         return int(text)
     raise damaged(what, f"has {text[:40]!r} in its key where a number was kept")
 
 
 def texts_in(what: str, values: Any) -> list[str]:
-    """A list of texts."""
+    """Return a list of texts."""
     if isinstance(values, (list, tuple)) and all(type(each) is str for each in values):
         return list(values)
     raise damaged(what, "has something else where names were kept")
 
 
 def damaged(what: str, problem: str) -> CheckpointIntegrityError:
-    """What to say of what was kept and cannot be read."""
+    """Return what to say of what was kept and cannot be read."""
     return CheckpointIntegrityError(None, f"{what} {problem}")
 
 

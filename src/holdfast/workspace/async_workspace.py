@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import threading
 from collections.abc import Callable, Coroutine, Iterable
@@ -17,6 +18,8 @@ from holdfast.workspace.capture import Progress
 from holdfast.workspace.paths import AnyPath
 from holdfast.workspace.results import Restored, Snapshot
 from holdfast.workspace.workspace import StoreLike, TreeLike, Workspace
+
+logger = logging.getLogger("holdfast")
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -237,7 +240,7 @@ class AsyncWorkspace:
 
 
 async def _to_the_end(working: asyncio.Future[T], told: _Stoppable | None = None) -> T:
-    """Await what a thread does; a cancelled await ends when that has ended, which is soon."""
+    """Await what a thread does; a cancelled await ends when that has ended."""
     try:
         return await asyncio.shield(working)
     except asyncio.CancelledError:
@@ -246,8 +249,9 @@ async def _to_the_end(working: asyncio.Future[T], told: _Stoppable | None = None
         while not working.done():
             with suppress(asyncio.CancelledError):
                 await asyncio.wait([working])
-        if not working.cancelled():
-            working.exception()  # nobody else asks for it
+        error = None if working.cancelled() else working.exception()
+        if error is not None and not isinstance(error, _StoppedError):
+            logger.warning("what a workspace did when its await was cancelled failed: %s", error)
         raise
 
 
@@ -260,7 +264,7 @@ def as_workspace(given: object) -> Workspace:
         return given._opened()
     if not isinstance(given, Workspace):
         raise InvalidArgumentError(
-            f"workspace is a Workspace or AsyncWorkspace, not {type(given).__name__}: "
-            "open it as Workspace(path, client)"
+            f"workspace is a Workspace, not {type(given).__name__}: open it as "
+            "Workspace(path, client), or AsyncWorkspace(path, client)"
         )
     return given

@@ -7,8 +7,8 @@ import os
 from collections.abc import Callable, Collection
 
 from holdfast.core.chunk_format import ID_BYTES, chunk_id
+from holdfast.core.content_cuts import first_piece
 from holdfast.workspace.blocks import Block, Blocks, PendingLocation
-from holdfast.workspace.cut import cut
 from holdfast.workspace.entries import EMPTY_FILE, FILE, SMALL, Entry, file_mode, pack_pieces
 from holdfast.workspace.stat_keys import MODE, MTIME, SIZE, Key
 
@@ -62,7 +62,7 @@ class ContentReader:
             is_end = not data or size == length  # a log that never stops would never end
             digest.update(data)
             buffer += data
-            while taken := cut(buffer, is_end):
+            while taken := first_piece(buffer, is_end):
                 pieces.append((self._blocks.piece(buffer[:taken]), taken))
                 buffer = buffer[taken:]
         content = digest.digest()[:ID_BYTES]

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from holdfast.errors import InvalidArgumentError
 
 AnyPath = str | bytes | os.PathLike[str]
+"""A path as users give it."""
 
 
 def as_path(path: object) -> bytes:

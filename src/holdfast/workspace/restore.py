@@ -118,9 +118,9 @@ class Restorer:
             undo = self._capturer.look(wanted_paths(self._reader, root, blocked), decide)
         blocked += self._uncaptured_in(plan)
         if blocked:
-            shown = ", ".join(os.fsdecode(path) for path in sorted(blocked)[:5])
+            listed = ", ".join(os.fsdecode(path) for path in sorted(blocked)[:5])
             raise WorkspaceError(
-                f"in the way of the tree, and not captured: {shown}; move or remove it, "
+                f"in the way of the tree, and not captured: {listed}; move or remove it, "
                 "then restore again (nothing was changed)"
             )
         return undo, plan
@@ -138,14 +138,14 @@ class Restorer:
         """Return what nobody captured in directories that a file is to replace."""
         replaced = {path for path, _ in (*plan.files, *plan.symlinks)}
         going = {*plan.removed_directories, *(path for path, _ in plan.removed)}
-        held: list[bytes] = []
+        uncaptured: list[bytes] = []
         with DirFds(self._root) as dirs:
             for path in plan.removed_directories:
                 parts = path.split(b"/")
                 if any(b"/".join(parts[:depth]) in replaced for depth in range(1, len(parts) + 1)):
                     found = map(os.fsencode, os.listdir(dirs.directory(path)))
-                    held += [path + b"/" + n for n in found if path + b"/" + n not in going]
-        return held
+                    uncaptured += [path + b"/" + n for n in found if path + b"/" + n not in going]
+        return uncaptured
 
     def _carry_out(
         self,
@@ -215,7 +215,7 @@ class Restorer:
         return with_late_changes(done, late)
 
     def _keeping(self, undo_tree: UndoTree, journal: RestoreJournal) -> Keep:
-        """Has the way back lead to more files, and whoever completes the restore know of it."""
+        """Return what keeps more files in the undo tree, and notes that for who completes this."""
 
         def keep(changes: Mapping[bytes, Entry]) -> None:
             undo_tree.keep(changes)

@@ -48,7 +48,7 @@ class Names:
         return self.store.heads()
 
     def session(self, given: str | None) -> SessionInfo:
-        """The session that is meant; the newest if none is named."""
+        """Return the session that is meant; the newest if none is named."""
         if given is None:
             if not self.sessions:
                 raise NotFound("the store holds no checkpoints yet")
@@ -168,7 +168,7 @@ class Names:
 
 
 def relative(given: str) -> tuple[str, str] | None:
-    """What stands before ``-``, ``--`` or ``~2``, and that; None if it does not end so."""
+    """Return what stands before ``-``, ``--`` or ``~2``, and that; None if it does not end so."""
     base = given.rstrip("-")
     if base == given:
         end = len(given.rstrip("~0123456789"))
@@ -178,5 +178,5 @@ def relative(given: str) -> tuple[str, str] | None:
 
 
 def name_of(session: SessionInfo) -> str:
-    """The whole name of a session."""
+    """Return the whole name of a session."""
     return f"{session.agent_id}/{session.session_id}"

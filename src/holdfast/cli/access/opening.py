@@ -81,21 +81,21 @@ class LazyClient:
         return self._client.runtime
 
     def ancestors(self, checkpoint_id: str) -> list[CheckpointInfo]:
-        """The parent of a checkpoint, its parent, and so on."""
+        """Return the parent of a checkpoint, its parent, and so on."""
         return self._client.ancestors(checkpoint_id)
 
     def interrupts(self) -> list[OpenInterrupt]:
-        """What LangGraph threads wait for an answer to."""
+        """Return what LangGraph threads wait for an answer to."""
         return self._client.interrupts()
 
     def restore(
         self, checkpoint_id: str, verify: bool = True, on_unknown: OnUnknown = "raise"
     ) -> Checkpoint:
-        """The checkpoint of that id."""
+        """Return the checkpoint of that id."""
         return self._client.restore(checkpoint_id, verify, on_unknown)
 
     def pending(self, agent_id: str | None = None) -> list[Question]:
-        """Calls that wait for approval."""
+        """Return calls that wait for approval."""
         return self._client.pending(agent_id)
 
     def __enter__(self) -> Self:

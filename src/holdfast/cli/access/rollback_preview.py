@@ -49,7 +49,7 @@ class RollbackPreview:
 def files_of(
     client: SyncClient, session: SessionInfo, target: CheckpointInfo, scope: str, given: Path | None
 ) -> Iterator[SessionFiles | None]:
-    """The files of a session, if its head or where it goes back to has any."""
+    """Give the files of a session, if its head or where it goes back to has any."""
     from holdfast.cli.access.directories import elsewhere, folder_for
     from holdfast.cli.access.trees import snapshot_of
 
@@ -80,7 +80,7 @@ def look(
     options: Namespace,
     tools: Sequence[Callable[..., Any]] = (),
 ) -> RollbackPreview:
-    """What would be done; an error if it cannot be."""
+    """Return what would be done; an error if it cannot be."""
     from holdfast.cli.access.calls import calls_after, calls_of
     from holdfast.cli.access.trees import snapshot_of
     from holdfast.session.functions import Functions, named
@@ -163,7 +163,7 @@ def preview_files(planned: Restored, folder: str, terminal: Terminal) -> None:
 
 
 def as_json(going: RollbackPreview, done: RolledBack | None) -> dict[str, Any]:
-    """What is or would be done, in JSON."""
+    """Return what is or would be done, in JSON."""
     files = going.files
     return {
         "agent_id": going.session.agent_id,

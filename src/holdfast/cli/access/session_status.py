@@ -22,7 +22,7 @@ _ASKED = "/approvals"
 
 
 def standing_of(client: LazyClient, session: SessionInfo) -> Standing | None:
-    """How a session stands; None where no program keeps a lease on it, and so nobody knows."""
+    """Return how a session stands; None where no program keeps a lease: then nobody knows."""
     if _waits(client, session):
         return "waiting"
     last = _last_lease(client, session)
@@ -50,7 +50,7 @@ def _waits(client: LazyClient, session: SessionInfo) -> bool:
 
 
 def _last_lease(client: LazyClient, session: SessionInfo) -> tuple[bool, str, datetime] | None:
-    """Whether the last lease was given back, whose it was, and until when."""
+    """Return whether the last lease was given back, whose it was, and until when."""
     agent = quote(session.agent_id, safe="", errors="surrogatepass")
     last, is_released, value = 0, False, None
     for note in client.store.notes([f"/sessions/{agent}/{session.session_id}"]):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def snapshot_of(client: SyncClient, info: CheckpointInfo) -> Snapshot | None:
-    """The files of a checkpoint; None if it has none."""
+    """Return the files of a checkpoint; None if it has none."""
     from holdfast.workspace import Snapshot
 
     part = client.restore(info.checkpoint_id, on_unknown="raw").workspace
@@ -26,7 +26,7 @@ def snapshot_of(client: SyncClient, info: CheckpointInfo) -> Snapshot | None:
 def compare_trees(
     client: SyncClient, old: CheckpointInfo, new: CheckpointInfo, text: bool
 ) -> TreeDiff | None:
-    """What changed in files between two checkpoints; None if neither has any."""
+    """Return what changed in files between two checkpoints; None if neither has any."""
     from holdfast.workspace.diff import compare
     from holdfast.workspace.tree_reader import TreeReader
 
@@ -38,7 +38,7 @@ def compare_trees(
 
 
 def compare_now(client: SyncClient, old: CheckpointInfo, text: bool) -> TreeDiff:
-    """What changed in files since a checkpoint."""
+    """Return what changed in files since a checkpoint."""
     from holdfast.cli.access.directories import elsewhere, folder_for
     from holdfast.workspace import Workspace
 
@@ -53,7 +53,7 @@ def compare_now(client: SyncClient, old: CheckpointInfo, text: bool) -> TreeDiff
 
 
 def folder_of(snapshot: Any) -> Path | None:
-    """The directory that a snapshot was taken of, if it is this one or above it."""
+    """Return the directory that a snapshot was taken of, if it is this one or above it."""
     from holdfast.workspace.registry import default_name
 
     here = Path.cwd().resolve()
@@ -76,7 +76,7 @@ def unpack(
 
 
 def find_tree(client: SyncClient, given: str, session: str | None) -> Snapshot:
-    """The files that are meant: those of a checkpoint, or a tree by its id."""
+    """Return the files that are meant: those of a checkpoint, or a tree by its id."""
     from holdfast.cli.access.naming import Names
     from holdfast.errors import CheckpointNotFoundError
     from holdfast.workspace.pins import Pins
@@ -105,7 +105,7 @@ def save_with_files(
     tags: dict[str, Any],
     progress: Progress | None = None,
 ) -> tuple[str, Snapshot]:
-    """A checkpoint that holds the files of a workspace as they are; returns its id."""
+    """Save a checkpoint that holds the files of a workspace as they are; return its id and them."""
     from holdfast.model import CheckpointBuilder
 
     # One at a time: hooks of tools that run side by side make one line.

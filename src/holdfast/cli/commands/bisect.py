@@ -26,8 +26,8 @@ Verdict = Literal["good", "bad", "skip"]
 _SKIP, _FIRST_ABORT = 125, 128
 
 
-def bisect(parser: Parser) -> None:
-    """Set up the command."""
+def set_up(parser: Parser) -> None:
+    """Add its arguments to a parser, and what it runs."""
     parser.explain(
         "--python is an expression of state, context, tasks, effects, messages and checkpoint "
         "that is true\nwhile all is well. --run is a shell command that gets the state as typed "
@@ -88,7 +88,7 @@ def run(options: Namespace, terminal: Terminal) -> int:
 def search(
     chain: list[CheckpointInfo], look: Callable[[CheckpointInfo], Verdict]
 ) -> tuple[CheckpointInfo | None, list[CheckpointInfo]]:
-    """The first bad one of a chain whose end is bad; or several, where some cannot be tested."""
+    """Return the first bad one of a chain, or several where some cannot be tested."""
     if look(chain[-1]) == "good":
         return None, []
     low, high = 0, len(chain) - 1  # what is before low is good, high is bad
@@ -157,7 +157,7 @@ def _by_command(command: str) -> Callable[[SyncClient, CheckpointInfo], Verdict]
 def _with_files(
     client: SyncClient, info: CheckpointInfo, kept: Checkpoint, directory: str
 ) -> str | None:
-    """A directory with the files of a checkpoint; None if it has none."""
+    """Return a directory with the files of a checkpoint; None if it has none."""
     if kept.workspace is None:
         return None
     from pathlib import Path

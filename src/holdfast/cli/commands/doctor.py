@@ -44,8 +44,8 @@ class Check:
     detail: str
 
 
-def doctor(parser: Parser) -> None:
-    """Set up the command."""
+def set_up(parser: Parser) -> None:
+    """Add its arguments to a parser, and what it runs."""
     parser.explain(
         "Ends with 0 if nothing failed; warnings do not count. If the store cannot be opened, "
         "with the code\nthat says why.",

@@ -29,7 +29,7 @@ WHERE c.relnamespace = to_regnamespace(%s) AND c.relkind IN ('r', 'p')
 
 
 def ask(location: StoreLocation) -> Iterator[Found]:
-    """What the server of a store says of itself; nothing where the store is no server."""
+    """Yield what the server of a store says of itself; nothing where the store is no server."""
     scheme = urlsplit(location.url).scheme
     if scheme.startswith("postgres"):
         yield from _postgres(location.url)
@@ -60,7 +60,7 @@ def _postgres(url: str) -> Iterator[Found]:
 
 
 def _missing_grants(db: Any, schema: str) -> str | None:
-    """What the role may not do, and the command that lets it."""
+    """Return what the role may not do, and the command that lets it."""
     role, database = db.execute(_ROLE).fetchone()
     is_there, may_create = db.execute(_MAY_CREATE, [schema]).fetchone()
     if not is_there:
@@ -108,7 +108,7 @@ def _redis(url: str) -> Iterator[Found]:
 
 
 def _setting(server: Any, name: str, redis: Any) -> str | None:
-    """A setting of the server; None where CONFIG is not allowed, as with many providers."""
+    """Return a setting of the server; None where CONFIG is not allowed, as with many providers."""
     try:
         found = server.config_get(name)
     except redis.ResponseError:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 LANGGRAPH = ("langgraph-sqlite", "langgraph-postgres")
 
 
-def import_(parser: Parser) -> None:
-    """Set up the command."""
+def set_up(parser: Parser) -> None:
+    """Add its arguments to a parser, and what it runs."""
     parser.explain(
         "Brings in a bundle that holdfast export has written, or all checkpoints of a LangGraph "
         "saver with\ntheir ids and writes. The source is only read. What is there already is "

@@ -16,8 +16,8 @@ from holdfast.stores.discovery import StoreLocation
 from holdfast.system.terminal_text import clean
 
 
-def migrate(parser: Parser) -> None:
-    """Set up the command."""
+def set_up(parser: Parser) -> None:
+    """Add its arguments to a parser, and what it runs."""
     parser.explain(
         "Whatever opens a store of an earlier Holdfast does this; the command does it at a time "
         "of your\nchoosing and says what it did. An older Holdfast cannot open the store "
@@ -47,7 +47,7 @@ def run(options: Namespace, terminal: Terminal) -> int:
 
 
 def format_of(location: StoreLocation) -> int | None:
-    """The format of a store before it is opened; None where only opening it tells."""
+    """Return the format of a store before it is opened; None where only opening it tells."""
     scheme = urlsplit(location.url).scheme
     if scheme != "sqlite":
         # The others have had one format only, or PostgreSQL, which is asked by opening it.
@@ -68,7 +68,7 @@ def _version_of(path: Path) -> int | None:
 
 
 def current_format(location: StoreLocation) -> int:
-    """The format that this Holdfast writes in such a store."""
+    """Return the format that this Holdfast writes in such a store."""
     scheme = urlsplit(location.url).scheme
     if scheme == "sqlite":
         from holdfast.stores.sqlite.schema import VERSION

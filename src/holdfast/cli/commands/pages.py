@@ -69,13 +69,14 @@ need `--yes`.
 """
 
 
-def pages(parser: Parser) -> None:
-    """Set up the command."""
+def set_up(parser: Parser) -> None:
+    """Add its arguments to a parser, and what it runs."""
     parser.add_argument("directory", type=Path, metavar="DIR")
-    parser.set_defaults(run=_pages)
+    parser.set_defaults(run=run)
 
 
-def _pages(options: Namespace, terminal: Terminal) -> int:
+def run(options: Namespace, terminal: Terminal) -> int:
+    """Write the pages."""
     for name, text in written().items():
         path = options.directory / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -84,7 +85,7 @@ def _pages(options: Namespace, terminal: Terminal) -> int:
 
 
 def written() -> dict[str, str]:
-    """Every page and schema, by its path."""
+    """Return every page and schema, by its path."""
     files = {"README.md": _overview()}
     for command in shown():
         files[f"{command.name}.md"] = _page(command)
@@ -94,7 +95,7 @@ def written() -> dict[str, str]:
 
 
 def shown() -> list[Command]:
-    """The commands that users see."""
+    """Return the commands that users see."""
     return [command for command in COMMANDS.values() if command.group != HIDDEN]
 
 

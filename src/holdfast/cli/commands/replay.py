@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from holdfast.session.replay import ReplayedStep
 
 
-def replay(parser: Parser) -> None:
-    """Set up the command."""
+def set_up(parser: Parser) -> None:
+    """Add its arguments to a parser, and what it runs."""
     parser.explain(
         "For every checkpoint that led to the head: the calls with what they returned, and what "
         "changed\nin the state. Nothing is executed.",

@@ -43,7 +43,7 @@ class Changed:
 
 
 def changes_of(client: LazyClient, infos: Sequence[CheckpointInfo]) -> dict[str, Changed]:
-    """What each of some checkpoints changed since the one before it, where it changed anything."""
+    """Return what each of some checkpoints changed since the one before, if anything."""
     if not client.store.shares_chunks:
         return {}  # whole documents, which hold no files
     trees = _trees(client, infos)
@@ -63,7 +63,7 @@ def changes_of(client: LazyClient, infos: Sequence[CheckpointInfo]) -> dict[str,
 
 
 def _trees(client: LazyClient, infos: Sequence[CheckpointInfo]) -> dict[str, bytes]:
-    """The root of the files that each checkpoint holds."""
+    """Return the root of the files that each checkpoint holds."""
     found = {}
     for checkpoint_id, payload in payloads_of(client, infos):
         part = payload.get("workspace")

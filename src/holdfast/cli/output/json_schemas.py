@@ -331,7 +331,7 @@ SHAPES: dict[str, Schema] = {
 
 
 def document(name: str) -> Schema:
-    """The schema of a shape, as a document of its own."""
+    """Return the schema of a shape, as a document of its own."""
     title = "what goes wrong" if name == "error" else f"holdfast {name} --json"
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -26,7 +26,7 @@ _plain_dtype = re.compile(r"[<>|][biufcmMSUV]\d+(\[[\w/]+\])?")
 
 
 def _dtype(dtype: Any) -> Any:
-    """A dtype as plain data: its short name, a shape and what it is made of, or its fields."""
+    """Return a dtype as plain data: its short name, a shape and what it is of, or its fields."""
     np = sys.modules["numpy"]
     if dtype.subdtype is not None:
         inner, shape = dtype.subdtype
@@ -80,7 +80,7 @@ def _reduce_array(array: Any) -> list[Any]:
 
 
 def _without_padding(array: Any) -> Any:
-    """Ten bytes of a long double count on x86; what the others hold is chance."""
+    """Clear what is chance: of a long double, ten bytes count on x86."""
     np = sys.modules["numpy"]
     if array.dtype.char not in "gG" or np.finfo(array.dtype).nmant != 63:
         return array

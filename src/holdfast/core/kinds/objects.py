@@ -30,7 +30,7 @@ _HEAP_TYPE = 1 << 9
 
 
 def _slots(cls: type) -> dict[str, Any]:
-    """The slot descriptors of a class and its bases, by attribute name."""
+    """Return the slot descriptors of a class and its bases, by attribute name."""
     slots = _slots_of.get(cls)
     if slots is None:
         slots = _slots_of[cls] = {
@@ -43,7 +43,7 @@ def _slots(cls: type) -> dict[str, Any]:
 
 
 def _is_native(slot: Any) -> bool:
-    """Whether a slot belongs to a class written in C, as OSError.errno does.
+    """Return whether a slot belongs to a class written in C, as OSError.errno does.
 
     Such a class has no ``__slots__``; its flags say nothing, as they differ between Pythons.
     """
@@ -51,7 +51,7 @@ def _is_native(slot: Any) -> bool:
 
 
 def attributes(obj: object) -> dict[str, Any]:
-    """All that an object holds, in its slots and its ``__dict__``."""
+    """Return all that an object holds, in its slots and its ``__dict__``."""
     cls = type(obj)
     slots = _slots(cls)
     chosen = getattr(cls, "_checkpoint_fields", None)
@@ -100,7 +100,7 @@ def _revive_object(plain: list[Any], reviver: Reviver) -> Any:
 
 
 def _is_plain_flag(cls: type) -> bool:
-    """Whether any combination of its members can be made without running the user's code."""
+    """Return whether any combination of its members can be made without running the user's code."""
     return (
         issubclass(cls, enum.Flag)
         and class_attribute(cls, "_missing_") is vars(enum.Flag)["_missing_"]
@@ -155,7 +155,7 @@ def _revive_named_tuple(plain: list[Any], reviver: Reviver) -> Any:
 
 
 def _native_slots(error: BaseException) -> dict[str, Any]:
-    """The fields that the built-in errors keep in C, but for those that are empty."""
+    """Return the fields that the built-in errors keep in C, but for those that are empty."""
     cls = type(error)
     values = {
         name: slot.__get__(error, cls)
@@ -205,7 +205,7 @@ def _revive_exception(plain: list[Any], reviver: Reviver) -> Any:
 
 
 def _check_unicode_error(error: Any) -> None:
-    """Python would read past the end of the text to show an error that points beyond it."""
+    """Refuse an error that points beyond its text: Python would read past the end to show it."""
     slots = _slots(type(error))
     if "object" in slots:
         text, start, end = (slots[name].__get__(error) for name in ("object", "start", "end"))
@@ -447,7 +447,7 @@ STRUCT_KIND = add(
 
 
 def kind_by_type(cls: type) -> Kind | None:
-    """The kind of a class of the user's, by what the class is; None where it cannot be kept."""
+    """Return the kind of a class by what it is; None where its values cannot be kept."""
     try:
         return _kinds[cls]
     except KeyError:
@@ -487,7 +487,7 @@ def _has(cls: type, name: str) -> bool:
 
 
 def _if_made(kind: Kind, base: Any, cls: type, *arguments: Any) -> Kind | None:
-    """The kind, unless the class keeps state outside Python, which ``__new__`` cannot make."""
+    """Return the kind, or None if the class has state in C, which ``__new__`` cannot make."""
     if not isinstance(class_attribute(cls, "__dict__"), (types.GetSetDescriptorType, type(None))):
         return None
     try:

@@ -22,7 +22,7 @@ PANDAS = 52
 
 
 def _column(values: Any) -> list[Any]:
-    """A column as its dtype and, for numpy types, its array; else its elements one by one."""
+    """Return the dtype of a column and, for numpy types, its array; else its elements."""
     np, pd = sys.modules["numpy"], sys.modules["pandas"]
     if isinstance(values.dtype, np.dtype):
         return [None, values.to_numpy(copy=True)]
@@ -49,7 +49,7 @@ def _make_column(plain: list[Any]) -> Any:
 
 
 def _scalar(value: Any) -> Any:
-    """The value, if it is one that columns of pandas' own types and intervals are made of."""
+    """Return the value, if it is one that columns of pandas' own types are made of."""
     np, pd = sys.modules["numpy"], sys.modules["pandas"]
     if issubclass(type(value), np.generic):
         return value
@@ -96,7 +96,7 @@ def _series(column: list[Any], index: Any, name: Any = None) -> Any:
 
 
 def _count(value: Any) -> list[Any]:
-    """A moment or a span as a number of its own units."""
+    """Return a moment or a span as a number of its own units."""
     return [int(value.asm8.view("i8")), value.unit]
 
 

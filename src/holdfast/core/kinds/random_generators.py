@@ -112,7 +112,7 @@ def _given(plain: Any, fields: dict[str, int | _Array]) -> dict[str, Any]:
 
 
 def _seed(bits: Any) -> list[Any]:
-    """What a generator was seeded with, of which ``spawn`` makes others."""
+    """Return what a generator was seeded with, of which ``spawn`` makes others."""
     sequence = bits.seed_seq
     if type(sequence) is not sys.modules["numpy.random"].SeedSequence:
         raise Unkeepable("cannot be checkpointed: it was seeded by a class of its own")

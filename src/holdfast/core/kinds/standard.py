@@ -100,7 +100,7 @@ _STEPS_TO_SAVE = STEPS_AT_MOST - 8  # fewer than to load, so that what is saved 
 
 
 def elements(value: Any) -> list[Any]:
-    """The elements of a set. The encoder, which alone knows their bytes, puts them in order."""
+    """Return the elements of a set; the encoder, which knows their bytes, puts them in order."""
     parts = list(value)
     try:
         check_set(parts, _STEPS_TO_SAVE)
@@ -110,7 +110,7 @@ def elements(value: Any) -> list[Any]:
 
 
 def from_elements(plain: list[Any]) -> list[Any]:
-    """What ``elements`` gave, if a set can be made of it in good time."""
+    """Return what ``elements`` gave, if a set can be made of it in good time."""
     check_set(exactly(plain, list))
     return plain
 
@@ -133,12 +133,12 @@ add(
 
 
 def deque_parts(value: deque[Any]) -> list[Any]:
-    """The bound of a deque and its elements."""
+    """Return the bound of a deque and its elements."""
     return [value.maxlen, list(deque.__iter__(value))]
 
 
 def from_deque_parts(plain: list[Any]) -> tuple[list[Any], int | None]:
-    """The arguments that make a deque again."""
+    """Return the arguments that make a deque again."""
     maxlen, parts = exactly(plain, list)
     return exactly(parts, list), exactly(maxlen, int, type(None))
 
@@ -163,7 +163,7 @@ add(
 
 
 def pairs(value: dict[Any, Any]) -> list[Any]:
-    """The keys and values of a dict, each key before its value."""
+    """Return the keys and values of a dict, each key before its value."""
     check_own_keys(value)
     return [part for item in dict.items(value) for part in item]
 
@@ -177,7 +177,7 @@ def check_own_keys(value: dict[Any, Any]) -> None:
 
 
 def from_pairs(plain: list[Any]) -> dict[Any, Any]:
-    """The dict of what ``pairs`` gave."""
+    """Return the dict of what ``pairs`` gave."""
     keys = exactly(plain, list)[::2]
     check_keys(keys)
     return dict(zip(keys, plain[1::2], strict=True))
@@ -192,7 +192,7 @@ _factories: dict[str, Any] = {
 
 
 def factory_name(value: defaultdict[Any, Any]) -> str | None:
-    """What a defaultdict calls for a missing key, by name."""
+    """Return what a defaultdict calls for a missing key, by name."""
     factory = value.default_factory
     if factory is None:
         return None
@@ -206,7 +206,7 @@ def factory_name(value: defaultdict[Any, Any]) -> str | None:
 
 
 def factory(name: str | None) -> Any:
-    """The built-in type of that name."""
+    """Return the built-in type of that name."""
     return None if name is None else _factories[exactly(name, str)]
 
 
@@ -350,12 +350,12 @@ def _time_fields(value: dt.datetime | dt.time) -> list[Any]:
 
 
 def datetime_fields(value: dt.datetime) -> list[Any]:
-    """The constructor arguments of a datetime."""
+    """Return the constructor arguments of a datetime."""
     return [value.year, value.month, value.day, *_time_fields(value)]
 
 
 def make_datetime(cls: type[dt.datetime], plain: list[Any]) -> dt.datetime:
-    """A datetime of that class, made by datetime's own ``__new__``."""
+    """Return a datetime of that class, made by datetime's own ``__new__``."""
     *numbers, tz = exactly(plain, list)
     *parts, fold = all_exactly(numbers, int)
     return dt.datetime.__new__(cls, *parts, **{"tzinfo": tz, "fold": fold})
@@ -381,12 +381,12 @@ add(
 
 
 def date_fields(value: dt.date) -> list[Any]:
-    """The constructor arguments of a date."""
+    """Return the constructor arguments of a date."""
     return [value.year, value.month, value.day]
 
 
 def timedelta_fields(value: dt.timedelta) -> list[Any]:
-    """The constructor arguments of a timedelta."""
+    """Return the constructor arguments of a timedelta."""
     return [value.days, value.seconds, value.microseconds]
 
 

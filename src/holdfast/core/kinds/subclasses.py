@@ -195,5 +195,5 @@ _base_by_class = {base.cls: base for base in _all}
 
 
 def base_of(cls: type) -> BuiltIn | None:
-    """The nearest built-in type that a class extends."""
+    """Return the nearest built-in type that a class extends."""
     return next((_base_by_class[base] for base in cls.__mro__ if base in _base_by_class), None)

@@ -100,7 +100,7 @@ def _made(torch: Any, data: bytes, dtype: Any, shape: list[int]) -> Any:
 
 
 def _device_here(torch: Any, name: str) -> str:
-    """The device that a tensor was on, if this machine has it, else the CPU."""
+    """Return the device that a tensor was on, if this machine has it, else the CPU."""
     found = _device.fullmatch(name)
     if found is None:
         raise ValueError(f"no such device: {name[:40]}")
@@ -170,7 +170,7 @@ TORCH_KIND = add(Kind(TORCH, "torch", _reduce_other, _revive_other, Revives.OWN_
 
 
 def is_live(cls: type) -> bool:
-    """Whether a class is one of torch's that hold functions beside their state."""
+    """Return whether a class is one of torch's that hold functions beside their state."""
     torch = sys.modules.get("torch")
     if torch is None:
         return False

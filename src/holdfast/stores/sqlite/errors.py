@@ -58,7 +58,7 @@ def translated(error: sqlite3.Error, name: str, path: Path) -> HoldfastError:
 
 
 def _kept_out(path: Path) -> bool:
-    """Return whether the file is there in a directory that SQLite may not write to, as it must."""
+    """Return whether the file is there, in a directory that SQLite may not write to."""
     return path.exists() and not os.access(
         path.parent, os.W_OK, effective_ids=os.access in os.supports_effective_ids
     )

@@ -25,29 +25,29 @@ PLAIN_DICT = "dict"
 
 
 def is_tagged(value: object) -> bool:
-    """Whether a value is the state of an object, or looks like one."""
+    """Return whether a value is the state of an object, or looks like one."""
     return type(value) is dict and CLASS in value and VERSION in value
 
 
 def fields_of(state: State) -> State:
-    """A state without its tags."""
+    """Return a state without its tags."""
     return {name: value for name, value in state.items() if name not in (CLASS, VERSION)}
 
 
 def escaped(plain: dict[Any, Any]) -> State:
-    """A user's dict that looks like a state, marked so that it comes back as a dict."""
+    """Return a user's dict that looks like a state, marked so that it comes back as a dict."""
     return {CLASS: PLAIN_DICT, VERSION: 1, "items": plain}
 
 
 def is_escaped(state: State) -> bool:
-    """Whether a tagged dict is what ``escaped`` gave."""
+    """Return whether a tagged dict is what ``escaped`` gave."""
     return state[CLASS] == PLAIN_DICT and state.keys() == {CLASS, VERSION, "items"}
 
 
 def same_version(a: object, b: object) -> bool:
-    """Whether two versions are one, however they are written.
+    """Return whether two versions are one, however they are written.
 
-    >>> from holdfast.state.tags import same_version
+    >>> from holdfast.core.state_tags import same_version
     >>> same_version(1, "1.0"), same_version("1.0", "1.1")
     (True, False)
     """
@@ -58,7 +58,7 @@ def same_version(a: object, b: object) -> bool:
 
 
 def ordered(version: object) -> tuple[int, ...]:
-    """A version as numbers that can be compared: 2 as (2,), "1.10" as (1, 10), "1.0" as (1,)."""
+    """Return a version as numbers to compare: 2 as (2,), "1.10" as (1, 10), "1.0" as (1,)."""
     if isinstance(version, int) and not isinstance(version, bool) and version >= 0:
         return (version,)
     if isinstance(version, str):

@@ -1,4 +1,4 @@
-"""``holdfast snapshot`` and ``holdfast restore``: a directory kept, and put back."""
+"""``holdfast restore``: put the files of a checkpoint into a directory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast.cli.access.opening import open_client
 from holdfast.cli.exits import OK, Refused
 from holdfast.cli.output.terminal import Terminal
-from holdfast.cli.output.units import many, size
+from holdfast.cli.output.units import many
 from holdfast.cli.parsing import Parser, add_checkpoint, add_session
 from holdfast.system.terminal_text import clean
 
@@ -20,74 +20,8 @@ if TYPE_CHECKING:
 _LISTED = 20
 
 
-def snapshot(parser: Parser) -> None:
-    """Set up the command."""
-    parser.explain(
-        "Adds a checkpoint that holds the files. It costs what changed since the last time. What\n"
-        ".gitignore and .holdfastignore name is left out.",
-        'holdfast snapshot -m "before the refactoring"',
-        "holdfast snapshot ~/site --session site",
-    )
-    parser.add_argument(
-        "directory", nargs="?", type=Path, default=Path(), metavar="DIR", help="which (here)"
-    )
-    parser.add_argument("-m", "--message", metavar="NAME", help="the step name of the checkpoint")
-    parser.add_argument(
-        "--agent", metavar="NAME", default="files", help="of this agent (%(default)s)"
-    )
-    parser.add_argument(
-        "--session", metavar="NAME", help="in this session (default: one for the directory)"
-    )
-    parser.add_argument("--include-ignored", action="store_true", help="ignored files too")
-    parser.set_defaults(run=_snapshot)
-
-
-def _snapshot(options: Namespace, terminal: Terminal) -> int:
-    from holdfast.cli.access.trees import save_with_files
-    from holdfast.workspace import Workspace
-
-    with (
-        open_client(options) as client,
-        Workspace(
-            options.directory, store=client, include_ignored=options.include_ignored
-        ) as workspace,
-    ):
-        checkpoint_id, kept = save_with_files(
-            client,
-            workspace,
-            agent_id=options.agent,
-            session_id=options.session or workspace.name,
-            name=options.message,
-            state={},
-            tags={},
-            progress=terminal.progress("files"),
-        )
-    if terminal.json:
-        terminal.emit(
-            {
-                "checkpoint_id": checkpoint_id,
-                "session_id": options.session or workspace.name,
-                "tree_id": kept.tree_id,
-                "files": kept.files,
-                "bytes": kept.bytes,
-                "new_bytes": kept.new_bytes,
-                "skipped": [{"path": each.path, "reason": each.reason} for each in kept.skipped],
-            }
-        )
-        return OK
-    terminal.line(
-        f"kept {many(kept.files, 'file')} ({size(kept.bytes)}, {size(kept.new_bytes)} new) as "
-        f"{checkpoint_id}"
-    )
-    for each in kept.skipped[:_LISTED]:
-        terminal.line(f"  left out: {clean(each.path)} ({clean(each.reason)})")
-    if len(kept.skipped) > _LISTED:
-        terminal.line(f"  … and {len(kept.skipped) - _LISTED} more")
-    return OK
-
-
-def restore(parser: Parser) -> None:
-    """Set up the command."""
+def set_up(parser: Parser) -> None:
+    """Add its arguments to a parser, and what it runs."""
     parser.explain(
         "Without --to, the directory that the files were captured in, if you are in it. What is "
         "there is\nkept first: the tree that is named at the end leads back. A new directory is "
@@ -102,10 +36,11 @@ def restore(parser: Parser) -> None:
     add_session(parser)
     parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
     parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
-    parser.set_defaults(run=_restore)
+    parser.set_defaults(run=run)
 
 
-def _restore(options: Namespace, terminal: Terminal) -> int:
+def run(options: Namespace, terminal: Terminal) -> int:
+    """Show what would be done to the files, ask, and do it."""
     from holdfast.cli.access.trees import find_tree, folder_of, unpack
     from holdfast.workspace import Workspace
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, overload
+from typing import overload
 
+from holdfast.core.class_names import is_name
+from holdfast.core.codec import pack, unpack
 from holdfast.core.safe_repr import briefly
+from holdfast.core.state_tags import CLASS, VERSION, State, Version, fields_of, ordered
 from holdfast.errors import InvalidArgumentError, SchemaMigrationError
-from holdfast.state.attributes import is_name
-from holdfast.state.options import isolated
-from holdfast.state.tags import CLASS, VERSION, State, Version, ordered
-
-if TYPE_CHECKING:
-    from holdfast.state.checkpointable import Checkpointable
 
 Migration = Callable[[State], State]
 
@@ -73,61 +70,56 @@ def _name(fn: Migration) -> str:
 
 
 def _is_redefined(known: Migration, fn: Migration) -> bool:
-    """Whether a module or notebook cell was run again, so that this is the same function anew."""
+    """Return whether a module or cell was run again, so that this is the same function anew."""
     return _name(known) == _name(fn) and "<" not in _name(fn)
 
 
-def brought_up(
+def migrated(
     state: State,
-    target_of: Callable[[str], Checkpointable | None],
+    wanted_of: Callable[[str], Version | None],
     why_none: Callable[[str], str],
-) -> tuple[Checkpointable, State]:
-    """The object a state is for, and the state at the version of that object's class.
+    copied: Callable[[State], State],
+) -> State:
+    """Return a tagged state at the version that the program wants, having taken every step.
 
-    ``target_of`` gives the object for a class name, or None where no class of that name is wanted
-    here; then a migration may still rename it, or ``why_none`` explains.
+    ``wanted_of`` gives that version for a class name, or None where no class of that name is wanted
+    here; then a migration may still rename it, or ``why_none`` explains. A migration is given what
+    ``copied`` makes of a state.
     """
     while True:
         name, version = state[CLASS], state[VERSION]
-        target = target_of(name)
-        at = ordered(version)
-        wanted = None if target is None else target._checkpoint_version()
-        if target is not None and at == ordered(wanted):
-            return target, {**state, VERSION: wanted}
-        if target is not None and at > ordered(wanted):
+        at, wanted = ordered(version), wanted_of(name)
+        if wanted is not None and at == ordered(wanted):
+            return {**state, VERSION: wanted}
+        if wanted is not None and at > ordered(wanted):
             raise SchemaMigrationError(
                 f"this state of {name} has version {briefly(version)}, newer than the program's "
-                f"{briefly(wanted)}: load it with the newer program"
+                f"{briefly(wanted)}: open it with the newer program"
             )
         fn = _steps.get((name, at))
-        if fn is None and target is None:
+        if fn is None and wanted is None:
             raise SchemaMigrationError(why_none(name))
         if fn is None:
             raise SchemaMigrationError(
                 f"no migration leads from version {briefly(version)} of {name} to "
                 f"{briefly(wanted)}: register_migration({name!r}, {briefly(version)}, fn)"
             )
-        state = _stepped(fn, isolated(state), wanted)
+        state = _stepped(fn, copied(state), wanted)
 
 
 def advanced(name: str, state: State, version: Version, wanted: Version) -> State:
-    """A plain state that was saved under a name at one version, as the program wants it now."""
-    tagged = {CLASS: name, VERSION: version, **state}
-    while ordered(tagged[VERSION]) != ordered(wanted):
-        at = tagged[VERSION]
-        if ordered(at) > ordered(wanted):
-            raise SchemaMigrationError(
-                f"this state of {name} has version {briefly(at)}, newer than the program's "
-                f"{briefly(wanted)}: resume it with the newer program"
-            )
-        fn = _steps.get((name, ordered(at)))
-        if fn is None:
-            raise SchemaMigrationError(
-                f"no migration leads from version {briefly(at)} of {name} to {briefly(wanted)}: "
-                f"register_migration({name!r}, {briefly(at)}, fn)"
-            )
-        tagged = _stepped(fn, isolated(tagged), wanted)
-    return {key: value for key, value in tagged.items() if key not in (CLASS, VERSION)}
+    """Return a plain state that was saved under a name at one version, as the program wants it.
+
+    Keys of its own that are called as the tags are kept, and shown to no migration.
+    """
+    own = {tag: state[tag] for tag in (CLASS, VERSION) if tag in state}
+    tagged = {**state, CLASS: name, VERSION: version}
+    return {**fields_of(migrated(tagged, lambda _: wanted, str, _copied)), **own}
+
+
+def _copied(state: State) -> State:
+    copy: State = unpack(pack(state))
+    return copy
 
 
 def _stepped(fn: Migration, state: State, wanted: Version | None) -> State:
@@ -156,7 +148,7 @@ def _stepped(fn: Migration, state: State, wanted: Version | None) -> State:
 
 
 def _following(name: str, version: Version, wanted: Version | None) -> Version:
-    """The version after this one: the next number, or of versions with dots the next known.
+    """Return the version after this one: the next number, or of versions with dots the next known.
 
     "1.0" is 1 to a program that counts in whole numbers: it is what a class begins with.
     """

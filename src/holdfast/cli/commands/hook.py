@@ -27,8 +27,8 @@ _LARGEST = 64 * 10**6
 """Bytes of an event: a tool's output may be long, but not endless."""
 
 
-def hook(parser: Parser) -> None:
-    """Set up the command."""
+def set_up(parser: Parser) -> None:
+    """Add its arguments to a parser, and what it runs."""
     parser.explain(
         "Without arguments it reads one event as JSON from its standard input, as Claude Code "
         "tells its\nhooks, and keeps the files of the project with the tool, its arguments and "
@@ -155,7 +155,7 @@ def _project(options: Namespace, told: Told) -> Path:
 
 
 def _root(above: Path | None, folder: Path) -> Path:
-    """What is captured: the project that has the store, but never a home directory or a disk.
+    """Return what is captured: the project that has the store, never a home directory or a disk.
 
     An agent may have gone into a directory below, and the session is about all of the project.
     """

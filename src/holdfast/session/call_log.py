@@ -1,4 +1,4 @@
-"""The log of a run: every call up to the head, and what became of it later. It only grows.
+"""The log of a session: every call up to its head, and what became of it later. It only grows.
 
 Beside calls it holds marks: ``undone`` (a call that was compensated), ``left`` (one that a failed
 attempt made), ``passed`` (a resumed program does not make again what comes before) and ``turned``
@@ -18,7 +18,7 @@ from holdfast.verbs import stored_values
 Entry = Mapping[str, Any]
 
 
-class Log:
+class CallLog:
     """Entries in order, and where to find calls that must not be made twice."""
 
     def __init__(self, entries: Sequence[Entry] = ()) -> None:
@@ -30,7 +30,7 @@ class Log:
         self._tokens: dict[str | None, str] = {}
         self._token = ""
         self._since: dict[str, None] = {}
-        self._turned_in: set[Block] = set()
+        self._jumped_in: set[Block] = set()
         self.extend(stored_values.items("the record of calls", entries))
 
     def extend(self, entries: Iterable[Entry]) -> None:
@@ -59,7 +59,7 @@ class Log:
     def _mark(self, entry: Entry) -> None:
         if "turned" in entry:
             self._token, self._tokens = entry["turned"], {}
-            self._turned_in |= {(task, attempt) for task, attempt in entry["in"]}
+            self._jumped_in |= {(task, attempt) for task, attempt in entry["in"]}
         elif "passed" in entry:
             self._pass(entry)
         elif "undone" in entry and (undone := self._effects.get(entry["undone"])) is not None:
@@ -73,12 +73,12 @@ class Log:
     def _pass(self, entry: Entry) -> None:
         if "task" not in entry:
             self._token, self._tokens = entry["passed"], {}
-            self._since, self._turned_in = {}, set()
+            self._since, self._jumped_in = {}, set()
             return
         task = entry["task"]
         self._tokens[task] = entry["passed"]
         self._since = {i: None for i in self._since if self._effects[i].task != task}
-        self._turned_in = {block for block in self._turned_in if block[0] != task}
+        self._jumped_in = {block for block in self._jumped_in if block[0] != task}
 
     @property
     def effects(self) -> list[Effect]:
@@ -86,14 +86,15 @@ class Log:
         return list(self._effects.values())
 
     def get(self, effect_id: str) -> Effect | None:
+        """Return the call of that id, if there is one."""
         return self._effects.get(effect_id)
 
     def with_key(self, tool: str, key: str) -> list[Effect]:
-        """The calls of a tool under a key."""
+        """Return the calls of a tool under a key."""
         return [self._effects[each] for each in self._by_key.get((tool, key), ())]
 
     def known_by(self, tool: str, key: str) -> Effect | None:
-        """The call that was made under that key, if it still holds."""
+        """Return the call that was made under that key, if it still holds."""
         for effect in self.with_key(tool, key):
             undone = effect.compensated or (effect.abandoned and effect.kind not in LASTING)
             if effect.status == "done" and not undone:
@@ -101,7 +102,7 @@ class Log:
         return None
 
     def left_standing(self, digest: str, reused: Collection[str | None]) -> Effect | None:
-        """An equal call that cannot be undone, made on a way or in an attempt that was left."""
+        """Return an equal call that cannot be undone, of a way or an attempt that was left."""
         for effect_id in self._by_digest.get(digest, ()):
             effect = self._effects[effect_id]
             is_left = effect.left or effect.abandoned
@@ -111,20 +112,20 @@ class Log:
         return None
 
     def token(self, task: str | None) -> str:
-        """What tells calls of a task apart from equal ones made before its last mark."""
+        """Return what tells calls of a task apart from equal ones made before its last mark."""
         return self._tokens.get(task, self._token)
 
     def open_calls(self, is_open: Callable[[Block], bool]) -> list[Effect]:
-        """Calls that a resumed program makes again: those of blocks it is in, since their mark.
+        """Return calls that a resumed program makes again: those of its blocks, since their mark.
 
         A block that was closed is never open again, so its calls are not looked at twice.
         """
         self._since = {i: None for i in self._since if is_open(self._effects[i].block)}
         return [self._effects[i] for i in self._since]
 
-    def turned_in(self) -> set[Block]:
-        """Blocks in whose middle the run went on from another checkpoint."""
-        return set(self._turned_in)
+    def jumped_in(self) -> set[Block]:
+        """Return the blocks in whose middle the run went on from another checkpoint."""
+        return set(self._jumped_in)
 
 
 _MARKS: dict[str, stored_values.Kind] = {
@@ -138,7 +139,7 @@ _MARKS: dict[str, stored_values.Kind] = {
 
 
 def _checked(entry: Any) -> Entry:
-    """An entry of the log; a mark has its fields."""
+    """Return an entry of the log; a mark that lacks its fields is an error."""
     if not isinstance(entry, dict):
         raise stored_values.damaged(
             "the record of calls", "holds what is neither a call nor a mark"
@@ -156,11 +157,11 @@ def _checked(entry: Any) -> Entry:
     return entry
 
 
-def passed(*task: str | None) -> Entry:
-    """A mark: a resumed program does not make again what was called before, in a task or at all."""
+def resume_point(*task: str | None) -> Entry:
+    """Return a mark: a resumed program makes nothing again from before it, in a task or at all."""
     return {"passed": new_id(), **({"task": task[0]} if task else {})}
 
 
-def turned(blocks: Iterable[Block]) -> Entry:
-    """A mark: the run goes on from another checkpoint, in the middle of these blocks."""
+def jump(blocks: Iterable[Block]) -> Entry:
+    """Return a mark: the run goes on from another checkpoint, in the middle of these blocks."""
     return {"turned": new_id(), "in": [list(block) for block in blocks]}

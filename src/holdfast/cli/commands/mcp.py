@@ -41,8 +41,8 @@ _ABOUT = (
 )
 
 
-def mcp(parser: Parser) -> None:
-    """Set up the command."""
+def set_up(parser: Parser) -> None:
+    """Add its arguments to a parser, and what it runs."""
     parser.explain(
         "Serves the tools checkpoint, log, diff, rollback and fork on standard input and output, "
         "with the\nofficial SDK (pip install 'holdfast[mcp]'). It works on one directory and "
@@ -90,7 +90,7 @@ def run(options: Namespace, terminal: Terminal) -> int:
 
 
 def _telling(tool: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
-    """A tool whose errors the model is told of; the SDK keeps those it does not know to itself."""
+    """Return a tool whose errors the model is told of; the SDK hides those it does not know."""
     from mcp.server.mcpserver.exceptions import ToolError
 
     @wraps(tool)
@@ -139,7 +139,7 @@ class Tools:
         }
 
     def log(self, limit: int = 20) -> dict[str, Any]:
-        """The checkpoints of the current session, the newest first."""
+        """Return the checkpoints of the current session, the newest first."""
         if not 0 < limit <= _MOST:
             raise UsageError(f"limit is a number from 1 to {_MOST}, not {brief(limit)}")
         infos = self._client.find(agent_id=self._agent, session_id=self._session, limit=limit)
@@ -151,7 +151,7 @@ class Tools:
         }
 
     def diff(self, old: str, new: str | None = None, text: bool = False) -> dict[str, Any]:
-        """What changed from one checkpoint to another, or to the files as they are now.
+        """Return what changed from one checkpoint to another, or to the files as they are now.
 
         With text the changed lines are given.
         """
@@ -209,7 +209,7 @@ class Tools:
         return {"checkpoint_id": made, "session_id": name, "left": before}
 
     def _own(self, given: str) -> CheckpointInfo:
-        """A checkpoint of this workspace; any other is refused."""
+        """Return a checkpoint of this workspace; any other is refused."""
         info = Names(self._client).checkpoint(given, self._whole_session(given))
         tree = snapshot_of(self._client, info)
         if tree is None or tree.workspace != self._workspace.name:

@@ -1,0 +1,100 @@
+"""Opening a session: its lease, its head, its files, and a rollback that was cut off.
+
+A session may know of calls that its head does not tell of: one that was forked, of those made since
+on the way it was forked from; one on which others wrote, as by an offer or a plain save, of those
+that a run had made before. What of them cannot be undone is not done again.
+"""
+
+from __future__ import annotations
+
+from holdfast.model import CheckpointInfo
+from holdfast.runtime import steps
+from holdfast.runtime.engine import Engine
+from holdfast.runtime.steps import Plan
+from holdfast.session import heads, recovery, rollback
+from holdfast.session.effects import Effect
+from holdfast.session.heads import SessionHead
+from holdfast.session.history import calls_in, calls_noted
+from holdfast.session.open_session import Opening, OpenSession
+from holdfast.stores.base import Query
+from holdfast.verbs.read import restore
+
+
+def opened(session: OpenSession) -> Plan[None]:
+    """Open a session, see to its files, and finish a rollback that was cut off.
+
+    Where what is needed for that is missing, nothing is changed.
+    """
+    yield from begin(session)
+    begun = None if session.opening is None else session.opening.rollback
+    if begun is not None:
+        yield from rollback.check_begun(session, begun)
+    session.recovered = yield from recovery.settle(session)
+    if begun is not None:
+        yield from rollback.finish(session, begun)
+
+
+def begin(session: OpenSession) -> Plan[None]:
+    """Take the lease, and go to the head of a session, or make its first checkpoint."""
+    if session.files is not None:
+        yield from session.files.open()
+    yield from session.checkpointer.acquire()
+    head = yield from heads.find(
+        session.engine, session.options.session, session.options.on_unknown
+    )
+    if head is not None:
+        session.opening = yield from _resume(session, head)
+    else:
+        session.state.begin()
+        yield from session.checkpointer.checkpoint("start")
+
+
+def _resume(session: OpenSession, head: SessionHead) -> Plan[Opening]:
+    """Stand where a session stands, and know of the calls that were made."""
+    kept = yield from session.restored(head.info.checkpoint_id)
+    history = session.history
+    session.state.resume(kept)
+    history.load(kept.effects)
+    session.checkpointer.resume(head.info)
+    if head.below is not None:
+        before = yield from _calls_at(session.engine, head.below)
+        history.know_of([*before, *head.missed])
+    forked_from = yield from _forked_from(head.info)
+    if forked_from is not None:
+        history.begin_fork()
+        history.know_of((yield from _calls_of(session.engine, forked_from)))
+    history.begin(head.noted)
+    left = history.last_files()
+    return Opening(
+        head.info,
+        kept.workspace if left is None else left,
+        forked_from is not None,
+        next((value for key, value in head.noted if key == rollback.ROLLBACK), None),
+    )
+
+
+def _forked_from(head: CheckpointInfo) -> Plan[CheckpointInfo | None]:
+    """Return where a session was forked, if its head is the root of it."""
+    if head.parent_id is None or "adopted" in head.metadata:
+        return None
+    for parent in (yield from steps.query(Query(ids=[head.parent_id]))):
+        if (parent.agent_id, parent.session_id) != (head.agent_id, head.session_id):
+            return parent
+    return None
+
+
+def _calls_of(engine: Engine, info: CheckpointInfo) -> Plan[list[Effect]]:
+    """Return all calls of the session of a checkpoint, also those in no checkpoint yet."""
+    head = yield from heads.find(engine, (info.agent_id, info.session_id), "raw")
+    if head is None:  # removed meanwhile
+        return []
+    every: list[Effect] = []
+    for each in (head.below, head.info):
+        if each is not None:
+            every += yield from _calls_at(engine, each)
+    return [*every, *head.missed, *calls_noted(head.noted)]
+
+
+def _calls_at(engine: Engine, info: CheckpointInfo) -> Plan[list[Effect]]:
+    """Return the calls that a checkpoint tells of."""
+    return calls_in((yield from restore(engine, info.checkpoint_id, True, "raw")).effects)
