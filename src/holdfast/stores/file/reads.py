@@ -13,7 +13,7 @@ from holdfast.model import CheckpointInfo
 from holdfast.stores.base import Query, Record, Stats
 from holdfast.stores.file.document import Head, read_chunks, read_head
 from holdfast.stores.file.errors import naming
-from holdfast.stores.file.folders import LONGEST_LINE, Folders, open_document
+from holdfast.stores.file.folders import LONGEST_LINE, DocumentFolders, open_document
 from holdfast.stores.file.order import Last
 
 
@@ -29,7 +29,7 @@ class DocumentSummary(NamedTuple):
 class FileReads:
     """Reads the documents below a root."""
 
-    def __init__(self, folders: Folders, allow_pickle: bool) -> None:
+    def __init__(self, folders: DocumentFolders, allow_pickle: bool) -> None:
         self._folders = folders
         self._allow_pickle = allow_pickle
 
@@ -69,7 +69,7 @@ class FileReads:
         return head
 
     def read(self, checkpoint_id: str, path: str) -> DocumentSummary | None:
-        """What is told of a document, no payload read; None if it was removed just now."""
+        """Return what is told of a document, no payload read; None if it was removed just now."""
         with naming(checkpoint_id):
             try:
                 with open_document(path) as file:

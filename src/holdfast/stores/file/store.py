@@ -22,9 +22,9 @@ from holdfast.stores.base import (
     Store,
     checked_path,
 )
-from holdfast.stores.file.chunks import Chunks
+from holdfast.stores.file.chunks import ChunkFiles
 from holdfast.stores.file.errors import translating
-from holdfast.stores.file.folders import Folders
+from holdfast.stores.file.folders import DocumentFolders
 from holdfast.stores.file.notes import Notes
 from holdfast.stores.file.reads import FileReads
 from holdfast.stores.file.writes import FileWrites
@@ -54,9 +54,9 @@ class FileStore(Store):
         self.allow_pickle = allow_pickle or fmt == "pickle"
         self._closed = False
         with translating(self.name, writing=True):
-            folders = Folders(self._root)
+            folders = DocumentFolders(self._root)
             self._notes = Notes(folders)
-            self._chunks = Chunks(self._root)
+            self._chunks = ChunkFiles(self._root)
             self._reads = FileReads(folders, self.allow_pickle)
             as_json = fmt == "json"
             self._writes = FileWrites(folders, self._notes, self._chunks, self._reads, as_json)

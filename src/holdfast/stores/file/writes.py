@@ -16,10 +16,10 @@ from holdfast.errors import (
     NotTheHeadError,
 )
 from holdfast.stores.base import Commit, NotesOnly, place_after, seq_of
-from holdfast.stores.file.chunks import Chunks
+from holdfast.stores.file.chunks import ChunkFiles
 from holdfast.stores.file.document import compose
 from holdfast.stores.file.errors import naming
-from holdfast.stores.file.folders import BINARY, JSON, Folders
+from holdfast.stores.file.folders import BINARY, JSON, DocumentFolders
 from holdfast.stores.file.notes import Notes
 from holdfast.stores.file.order import Order
 from holdfast.stores.file.reads import FileReads
@@ -30,7 +30,12 @@ class FileWrites:
     """Writes the documents, notes and chunks below a root."""
 
     def __init__(
-        self, folders: Folders, notes: Notes, chunks: Chunks, reads: FileReads, as_json: bool
+        self,
+        folders: DocumentFolders,
+        notes: Notes,
+        chunks: ChunkFiles,
+        reads: FileReads,
+        as_json: bool,
     ) -> None:
         self._folders = folders
         self._notes = notes
@@ -71,7 +76,7 @@ class FileWrites:
         promise.keep()
 
     def _checked(self, commit: Commit) -> str:
-        """The path of a record, if it may be kept."""
+        """Return the path of a record, if it may be kept."""
         info, folders = commit.info, self._folders
         suffix = JSON if self._as_json else BINARY
         path = folders.path(info.agent_id, info.session_id, info.checkpoint_id, suffix)
@@ -124,7 +129,7 @@ class FileWrites:
         return self.delete(expired)
 
     def _changing_notes(self) -> AbstractContextManager[Any]:
-        """So that no record is removed which notes half written wait for."""
+        """Hold the notes, so that no record is removed which notes half written wait for."""
         if not self._notes.any():
             return nullcontext()
         held = self._notes.changing()
