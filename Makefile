@@ -22,8 +22,13 @@ LOWEST := tests/unit/test_codec_roundtrip.py tests/unit/test_chunks.py \
 	tests/acceptance/test_handoff.py tests/cli/test_json.py tests/cli/test_mcp.py \
 	tests/cli/test_servers.py
 
+# What needs no server and no other process.
+QUICK_TESTS := tests/unit tests/project/test_imports.py tests/project/test_public_names.py \
+	tests/integration/test_store_contract.py::TestMemoryStore \
+	tests/integration/test_store_contract.py::TestSqliteStore
+
 .DEFAULT_GOAL := help
-.PHONY: help setup services demo test lint suite lowest lowest-suite docs format crash bench \
+.PHONY: help setup services demo test quick lint suite lowest lowest-suite docs format crash bench \
 	test-pythons clean
 
 help:  ## Show this list
@@ -38,6 +43,10 @@ demo: $(VENV)/.core  ## See an agent crash, resume, rewind and fork
 	$(BIN)/holdfast demo
 
 test: lint suite lowest  ## Run all that CI runs: lint, types, tests
+
+quick: $(VENV)/.test  ## Get an answer within a minute: style, pure functions, imports, two stores
+	$(BIN)/ruff check $(LINTED)
+	$(PYTEST) -n $(JOBS) -x -q $(QUICK_TESTS)
 
 lint: $(VENV)/.test  ## Check style and types
 	$(BIN)/ruff check $(LINTED)

@@ -6,6 +6,7 @@ its place in a reference made of docstrings.
 """
 
 import re
+from importlib import import_module
 from pathlib import Path, PurePosixPath
 from posixpath import normpath, relpath
 from typing import Any
@@ -47,26 +48,31 @@ MENU: list[dict[str, Any]] = [
     {"Trust": ["guarantees.md", "security.md", "sharing.md"]},
     {"Help": ["troubleshooting.md", "errors.md"]},
     {"Commands": ["cli/*.md", "cli/schemas/*.md"]},
-    {"Reference": "reference/*.md"},
+    {"Reference": ["names.md", "reference/*.md"]},
     {"Project": "project/*.md"},
 ]
 
 REFERENCE = {
     "clients": ("Clients", ["client"]),
-    "records": ("Checkpoints", ["model", "core.diff", "verbs.prune"]),
-    "runs": ("Runs", ["session"]),
+    "records": ("Checkpoints", ["model", "core.diff", "verbs.lineage"]),
+    "runs": ("Runs", ["session", "verbs.interrupts"]),
     "workspace": ("The workspace", ["workspace"]),
     "state": ("State as in PyTorch", ["state"]),
     "together": ("Working together", ["verbs.handoff", "verbs.events"]),
+    "upkeep": ("Upkeep", ["verbs.prune", "verbs.verify", "verbs.bundle", "stores.base"]),
     "values": ("Values", ["core.kinds", "core.raw"]),
     "errors": ("Errors", ["errors"]),
 }
+"""Pages of what ``holdfast`` itself has, by where it is defined."""
 MODULES = {
+    "client-groups": ("Groups of verbs", "holdfast.client"),
     "langgraph": ("LangGraph", "holdfast.adapters.langgraph"),
-    "objects": ("Large blobs", "holdfast.stores.objects.store"),
-    "store": ("A store of your own", "holdfast.stores.base"),
+    "runtime": ("The runtime", "holdfast.runtime"),
+    "state-more": ("State: what its methods return", "holdfast.state"),
+    "stores": ("Stores, and one of your own", "holdfast.stores"),
     "testing": ("For tests of a store", "holdfast.testing"),
 }
+"""Pages of other public modules: what they have beyond ``holdfast``."""
 
 LINK = re.compile(r"(\]\()(?!\w+:|#|/)([^)\s#]+)")
 FENCE = re.compile(r"^( *)(`{3,}).*?^\1\2`*$", re.MULTILINE | re.DOTALL)
@@ -137,11 +143,17 @@ def reference() -> dict[str, str]:
         names = [name for home in homes for name in left.pop(home)]
         blocks = "\n".join(f"::: holdfast.{name}\n" for name in names)
         pages[f"reference/{page}.md"] = f"# {title}\n\n{blocks}"
+    left.pop("_version")
     if left:
         blocks = "\n".join(f"::: holdfast.{name}\n" for names in left.values() for name in names)
         pages["reference/more.md"] = f"# More\n\n{blocks}"
     for page, (title, module) in MODULES.items():
-        pages[f"reference/{page}.md"] = f"# {title}\n\n::: {module}\n"
+        names = [
+            name for name in vars(import_module(module))["__all__"] if name not in dir(holdfast)
+        ]
+        blocks = "\n".join(f"::: {module}.{name}\n" for name in names)
+        about = f"::: {module}\n    options:\n      members: false\n"
+        pages[f"reference/{page}.md"] = f"# {title}\n\n{about}\n{blocks}"
     return pages
 
 

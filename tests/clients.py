@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar, cast
 
 from holdfast import Client, SyncClient
+from holdfast.runtime import AsyncRuntime
 from tests.redis_servers import shared_cluster, shared_server
 from tests.servers import shared_postgres
 
@@ -39,12 +40,14 @@ def url_of(store: str, directory: Path) -> str:
 class Awaited:
     """An async client used from plain code: every verb is awaited to its end."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Any, runner: asyncio.Runner | None = None) -> None:
         self._client = client
-        self._runner = asyncio.Runner()
+        self._runner = runner or asyncio.Runner()
 
     def __getattr__(self, name: str) -> Any:
         member = getattr(self._client, name)
+        if isinstance(member, AsyncRuntime):
+            return Awaited(member, self._runner)
         if name == "subscribe":
             return lambda *args, **kwargs: self._each(member(*args, **kwargs))
         if not inspect.iscoroutinefunction(member):

@@ -8,12 +8,12 @@ import msgspec
 import pydantic
 import pydantic.v1
 
-from holdfast.core.align import aligned
 from holdfast.core.codec import pack
 from holdfast.core.diff import Diff
 from holdfast.core.kinds import kind_of
-from holdfast.core.objects import OBJECT, STRUCT, SUBCLASS, attributes
-from holdfast.core.subclasses import base_of
+from holdfast.core.kinds.objects import OBJECT, STRUCT, SUBCLASS, attributes
+from holdfast.core.kinds.subclasses import base_of
+from holdfast.core.list_alignment import aligned
 from tests.sameness import same
 
 

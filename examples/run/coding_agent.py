@@ -14,8 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from holdfast import SyncClient
-from holdfast.session import Run
+from holdfast import Run, SyncClient
 
 BUGGY = "def mean(numbers):\n    return sum(numbers) / 10\n"
 TEST = "from stats import mean\nassert mean([2, 4]) == 3, mean([2, 4])\n"

@@ -10,8 +10,7 @@ Run it: python explore.py [store URL]
 import sys
 from typing import Any
 
-from holdfast import SyncClient
-from holdfast.session import Run
+from holdfast import Run, SyncClient
 
 STARS = [5, 4, 5, 1, 2, 5, 4, 5, 3, 5, 1, 5]
 

@@ -2,80 +2,139 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
-from holdfast._version import __version__
+from holdfast._lazy import OLD_ERRORS, lazy
 
 if TYPE_CHECKING:
-    from holdfast.client import Client, SyncClient
-    from holdfast.core.diff import Diff
-    from holdfast.core.kinds import register_type
-    from holdfast.core.raw import Raw, Sealed
-    from holdfast.errors import (
-        AdapterError,
-        AmbiguousIdError,
-        ApprovalDenied,
-        CheckpointConflictError,
-        CheckpointIntegrityError,
-        CheckpointNotFoundError,
-        ContractError,
-        DivergenceError,
-        HandoffError,
-        HoldfastError,
-        InvalidArgumentError,
-        MissingPackageError,
-        RollbackRefusedError,
-        RunError,
-        SchemaMigrationError,
-        SerializationError,
-        SessionBusyError,
-        SessionLostError,
-        StillWaiting,
-        StoreClosedError,
-        StoreConnectionError,
-        StoreError,
-        StoreFormatError,
-        StoreFullError,
-        StoreReadOnlyError,
-        TaskError,
-        UnknownEffectError,
-        UnknownTypeError,
-        WorkspaceError,
-    )
-    from holdfast.model import Checkpoint, CheckpointBuilder, CheckpointInfo, Framework
-    from holdfast.session import AsyncRun, Decision, Effect, Run, register_tool
-    from holdfast.state import Checkpointable, CheckpointManager, checkpoint, register_migration
-    from holdfast.verbs.events import Event
-    from holdfast.verbs.handoff import Offer
-    from holdfast.verbs.prune import Keep
-    from holdfast.workspace import Snapshot, Workspace
+    from holdfast._version import __version__ as __version__
+    from holdfast.client import Client as Client
+    from holdfast.client import SyncClient as SyncClient
+    from holdfast.core.diff import ByPath as ByPath
+    from holdfast.core.diff import Diff as Diff
+    from holdfast.core.kinds import register_type as register_type
+    from holdfast.core.raw import Raw as Raw
+    from holdfast.core.raw import Sealed as Sealed
+    from holdfast.errors import AdapterError as AdapterError
+    from holdfast.errors import AmbiguousIdError as AmbiguousIdError
+    from holdfast.errors import ApprovalDenied as ApprovalDenied
+    from holdfast.errors import ApprovalDeniedError as ApprovalDeniedError
+    from holdfast.errors import CheckpointConflictError as CheckpointConflictError
+    from holdfast.errors import CheckpointIntegrityError as CheckpointIntegrityError
+    from holdfast.errors import CheckpointNotFoundError as CheckpointNotFoundError
+    from holdfast.errors import ContractError as ContractError
+    from holdfast.errors import DivergenceError as DivergenceError
+    from holdfast.errors import FencedError as FencedError
+    from holdfast.errors import HandoffError as HandoffError
+    from holdfast.errors import HoldfastError as HoldfastError
+    from holdfast.errors import InvalidArgumentError as InvalidArgumentError
+    from holdfast.errors import MissingBaseError as MissingBaseError
+    from holdfast.errors import MissingPackageError as MissingPackageError
+    from holdfast.errors import MissingParentError as MissingParentError
+    from holdfast.errors import NoteExistsError as NoteExistsError
+    from holdfast.errors import NotTheHeadError as NotTheHeadError
+    from holdfast.errors import Problem as Problem
+    from holdfast.errors import RefusedError as RefusedError
+    from holdfast.errors import RollbackRefusedError as RollbackRefusedError
+    from holdfast.errors import RunError as RunError
+    from holdfast.errors import SchemaMigrationError as SchemaMigrationError
+    from holdfast.errors import SerializationError as SerializationError
+    from holdfast.errors import SessionBusyError as SessionBusyError
+    from holdfast.errors import SessionLostError as SessionLostError
+    from holdfast.errors import StillWaiting as StillWaiting
+    from holdfast.errors import StillWaitingError as StillWaitingError
+    from holdfast.errors import StoreClosedError as StoreClosedError
+    from holdfast.errors import StoreConnectionError as StoreConnectionError
+    from holdfast.errors import StoreError as StoreError
+    from holdfast.errors import StoreFormatError as StoreFormatError
+    from holdfast.errors import StoreFullError as StoreFullError
+    from holdfast.errors import StoreReadOnlyError as StoreReadOnlyError
+    from holdfast.errors import TaskError as TaskError
+    from holdfast.errors import UnknownEffectError as UnknownEffectError
+    from holdfast.errors import UnknownTypeError as UnknownTypeError
+    from holdfast.errors import WorkspaceError as WorkspaceError
+    from holdfast.model import Checkpoint as Checkpoint
+    from holdfast.model import CheckpointBuilder as CheckpointBuilder
+    from holdfast.model import CheckpointInfo as CheckpointInfo
+    from holdfast.model import Framework as Framework
+    from holdfast.session import AsyncRun as AsyncRun
+    from holdfast.session import AsyncTask as AsyncTask
+    from holdfast.session import AsyncTasks as AsyncTasks
+    from holdfast.session import AsyncUnknownEffect as AsyncUnknownEffect
+    from holdfast.session import Decision as Decision
+    from holdfast.session import Effect as Effect
+    from holdfast.session import Exploration as Exploration
+    from holdfast.session import Outcome as Outcome
+    from holdfast.session import Question as Question
+    from holdfast.session import Recovered as Recovered
+    from holdfast.session import ReplayedStep as ReplayedStep
+    from holdfast.session import RolledBack as RolledBack
+    from holdfast.session import Run as Run
+    from holdfast.session import Task as Task
+    from holdfast.session import Tasks as Tasks
+    from holdfast.session import UnknownCall as UnknownCall
+    from holdfast.session import UnknownEffect as UnknownEffect
+    from holdfast.session import register_tool as register_tool
+    from holdfast.state import Checkpointable as Checkpointable
+    from holdfast.state import CheckpointManager as CheckpointManager
+    from holdfast.state import checkpoint as checkpoint
+    from holdfast.state import register_migration as register_migration
+    from holdfast.stores.base import Collected as Collected
+    from holdfast.stores.base import SessionInfo as SessionInfo
+    from holdfast.stores.base import Stats as Stats
+    from holdfast.stores.base import Store as Store
+    from holdfast.verbs.bundle import Exported as Exported
+    from holdfast.verbs.bundle import Imported as Imported
+    from holdfast.verbs.events import Event as Event
+    from holdfast.verbs.handoff import Offer as Offer
+    from holdfast.verbs.interrupts import OpenInterrupt as OpenInterrupt
+    from holdfast.verbs.lineage import Tree as Tree
+    from holdfast.verbs.lineage import TreeNode as TreeNode
+    from holdfast.verbs.prune import Keep as Keep
+    from holdfast.verbs.prune import Pruned as Pruned
+    from holdfast.verbs.verify import Damage as Damage
+    from holdfast.verbs.verify import Verified as Verified
+    from holdfast.workspace import AsyncWorkspace as AsyncWorkspace
+    from holdfast.workspace import Restored as Restored
+    from holdfast.workspace import Skipped as Skipped
+    from holdfast.workspace import Snapshot as Snapshot
+    from holdfast.workspace import TreeDiff as TreeDiff
+    from holdfast.workspace import TreeEntry as TreeEntry
+    from holdfast.workspace import Workspace as Workspace
 
 _homes = {
+    "_version": ("__version__",),
     "client": ("Client", "SyncClient"),
-    "core.diff": ("Diff",),
+    "core.diff": ("ByPath", "Diff"),
     "core.kinds": ("register_type",),
     "core.raw": ("Raw", "Sealed"),
     "errors": (
         "AdapterError",
         "AmbiguousIdError",
-        "ApprovalDenied",
+        "ApprovalDeniedError",
         "CheckpointConflictError",
         "CheckpointIntegrityError",
         "CheckpointNotFoundError",
         "ContractError",
         "DivergenceError",
+        "FencedError",
         "HandoffError",
         "HoldfastError",
         "InvalidArgumentError",
+        "MissingBaseError",
         "MissingPackageError",
+        "MissingParentError",
+        "NotTheHeadError",
+        "NoteExistsError",
+        "Problem",
+        "RefusedError",
         "RollbackRefusedError",
         "RunError",
         "SchemaMigrationError",
         "SerializationError",
         "SessionBusyError",
         "SessionLostError",
-        "StillWaiting",
+        "StillWaitingError",
         "StoreClosedError",
         "StoreConnectionError",
         "StoreError",
@@ -88,81 +147,46 @@ _homes = {
         "WorkspaceError",
     ),
     "model": ("Checkpoint", "CheckpointBuilder", "CheckpointInfo", "Framework"),
-    "session": ("AsyncRun", "Decision", "Effect", "Run", "register_tool"),
+    "session": (
+        "AsyncRun",
+        "AsyncTask",
+        "AsyncTasks",
+        "AsyncUnknownEffect",
+        "Decision",
+        "Effect",
+        "Exploration",
+        "Outcome",
+        "Question",
+        "Recovered",
+        "ReplayedStep",
+        "RolledBack",
+        "Run",
+        "Task",
+        "Tasks",
+        "UnknownCall",
+        "UnknownEffect",
+        "register_tool",
+    ),
     "state": ("CheckpointManager", "Checkpointable", "checkpoint", "register_migration"),
+    "stores.base": ("Collected", "SessionInfo", "Stats", "Store"),
+    "verbs.bundle": ("Exported", "Imported"),
     "verbs.events": ("Event",),
     "verbs.handoff": ("Offer",),
-    "verbs.prune": ("Keep",),
-    "workspace": ("Snapshot", "Workspace"),
+    "verbs.interrupts": ("OpenInterrupt",),
+    "verbs.lineage": ("Tree", "TreeNode"),
+    "verbs.prune": ("Keep", "Pruned"),
+    "verbs.verify": ("Damage", "Verified"),
+    "workspace": (
+        "AsyncWorkspace",
+        "Restored",
+        "Skipped",
+        "Snapshot",
+        "TreeDiff",
+        "TreeEntry",
+        "Workspace",
+    ),
 }
-_home_of = {name: home for home, names in _homes.items() for name in names}
+"""Where each public name is defined; nothing is imported before it is asked for."""
 
-__all__ = [
-    "AdapterError",
-    "AmbiguousIdError",
-    "ApprovalDenied",
-    "AsyncRun",
-    "Checkpoint",
-    "CheckpointBuilder",
-    "CheckpointConflictError",
-    "CheckpointInfo",
-    "CheckpointIntegrityError",
-    "CheckpointManager",
-    "CheckpointNotFoundError",
-    "Checkpointable",
-    "Client",
-    "ContractError",
-    "Decision",
-    "Diff",
-    "DivergenceError",
-    "Effect",
-    "Event",
-    "Framework",
-    "HandoffError",
-    "HoldfastError",
-    "InvalidArgumentError",
-    "Keep",
-    "MissingPackageError",
-    "Offer",
-    "Raw",
-    "RollbackRefusedError",
-    "Run",
-    "RunError",
-    "SchemaMigrationError",
-    "Sealed",
-    "SerializationError",
-    "SessionBusyError",
-    "SessionLostError",
-    "Snapshot",
-    "StillWaiting",
-    "StoreClosedError",
-    "StoreConnectionError",
-    "StoreError",
-    "StoreFormatError",
-    "StoreFullError",
-    "StoreReadOnlyError",
-    "SyncClient",
-    "TaskError",
-    "UnknownEffectError",
-    "UnknownTypeError",
-    "Workspace",
-    "WorkspaceError",
-    "__version__",
-    "checkpoint",
-    "register_migration",
-    "register_tool",
-    "register_type",
-]
-
-
-def __getattr__(name: str) -> object:
-    home = _home_of.get(name)
-    if home is None:
-        raise AttributeError(f"module 'holdfast' has no attribute {name!r}")
-    value = getattr(import_module(f"holdfast.{home}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return __all__
+if not TYPE_CHECKING:
+    __all__, __getattr__, __dir__ = lazy(__name__, _homes, OLD_ERRORS)

@@ -1,1 +1,2 @@
 __version__ = "0.3.0"
+"""The version of this Holdfast."""

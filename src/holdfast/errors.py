@@ -7,7 +7,7 @@ HoldfastError
 ├── CheckpointIntegrityError       stored bytes do not match their checksum, or cannot be read
 ├── SerializationError             a value cannot be kept; names its path and the remedy
 │   └── UnknownTypeError           a stored class is not available to this process
-├── SchemaMigrationError           no migration leads from the stored version to this one
+├── SchemaMigrationError           it is of a newer version, or no migration leads from its own
 ├── InvalidArgumentError           an argument is of the wrong type or out of range
 ├── MissingPackageError            a package that is needed for this is not installed
 ├── HandoffError                   an offer cannot be accepted, settled or renewed (any more)
@@ -19,8 +19,8 @@ HoldfastError
 │   ├── UnknownEffectError         nobody knows whether a call took place: decide first
 │   ├── RollbackRefusedError       it would go back past what cannot be undone
 │   ├── TaskError                  a plan that cannot be carried out
-│   ├── StillWaiting               nobody has decided of a call yet
-│   └── ApprovalDenied             a call was not allowed
+│   ├── StillWaitingError          nobody has decided of a call yet
+│   └── ApprovalDeniedError        a call was not allowed
 ├── WorkspaceError                 a directory cannot be captured, or put back
 ├── StoreError                     the store could not do what was asked
 │   ├── StoreConnectionError       it cannot be opened or reached
@@ -28,6 +28,12 @@ HoldfastError
 │   ├── StoreFullError             no space is left
 │   ├── StoreReadOnlyError         it may not be written to
 │   └── StoreFormatError           it was written by a newer Holdfast, or is not a Holdfast store
+├── RefusedError                   a store may not write a commit as it is; for who asks stores
+│   ├── MissingBaseError           chunks were left out that are gone: send all of them
+│   ├── MissingParentError         the parent of the record is not there
+│   ├── NoteExistsError            a note of that key is there already
+│   ├── FencedError                another has taken over
+│   └── NotTheHeadError            the session went on meanwhile
 └── AdapterError                   a framework adapter could not translate
 """
 
@@ -35,6 +41,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from holdfast._lazy import OLD_ERRORS, renamed
 
 
 class HoldfastError(Exception):
@@ -106,7 +115,7 @@ class UnknownTypeError(SerializationError):
 
 
 class SchemaMigrationError(HoldfastError):
-    """No migration leads from the stored version to the current one, or one failed."""
+    """It was saved by a newer Holdfast, or no migration leads from its version to the current."""
 
 
 class InvalidArgumentError(HoldfastError, ValueError):
@@ -188,11 +197,11 @@ class TaskError(RunError):
     """A plan that cannot be carried out."""
 
 
-class StillWaiting(RunError):
+class StillWaitingError(RunError):
     """Nobody has decided of a call yet: run the program again later."""
 
 
-class ApprovalDenied(RunError):
+class ApprovalDeniedError(RunError):
     """A call was not allowed; ``reason`` says why, if a reason was given."""
 
     def __init__(self, tool: str, reason: str | None = None) -> None:
@@ -232,5 +241,47 @@ class StoreFormatError(StoreError):
     """The store was written by a newer Holdfast, or is not a Holdfast store at all."""
 
 
+class RefusedError(HoldfastError):
+    """The store may not write this as it is; whoever asked knows what to do instead."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(message or type(self).__doc__)
+
+
+class MissingBaseError(RefusedError):
+    """The base of a commit is gone, so all its chunks have to be sent."""
+
+
+class MissingParentError(RefusedError):
+    """The parent of a commit is not in the store."""
+
+
+class NoteExistsError(RefusedError):
+    """A note of a commit has a key that its scope has already; ``note`` is the one refused."""
+
+    def __init__(self, note: Any) -> None:
+        super().__init__(f"{note.scope} has a note {note.key!r} already")
+        self.note = note
+
+
+class FencedError(RefusedError):
+    """The note is there that a commit may not come after: another has taken over."""
+
+    def __init__(self, fence: tuple[str, str]) -> None:
+        super().__init__(f"{fence[0]} has a note {fence[1]!r}")
+        self.fence = fence
+
+
+class NotTheHeadError(RefusedError):
+    """Something else was written on the session since what a commit wants to follow."""
+
+
 class AdapterError(HoldfastError):
     """A framework adapter could not translate a state."""
+
+
+if TYPE_CHECKING:
+    ApprovalDenied = ApprovalDeniedError
+    StillWaiting = StillWaitingError
+else:
+    __getattr__ = renamed(__name__, OLD_ERRORS)

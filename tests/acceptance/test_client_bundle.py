@@ -20,7 +20,7 @@ from holdfast import (
     StoreFormatError,
     SyncClient,
 )
-from holdfast.core.chunks import encode
+from holdfast.core.chunk_encoder import encode
 from holdfast.testing.samples import make_commit
 from tests.acceptance.conftest import OpenClient
 from tests.clients import STORES, url_of

@@ -21,7 +21,8 @@ from holdfast import (
     SyncClient,
 )
 from holdfast.core.codec import pack
-from holdfast.stores.base import Note, NoteExists
+from holdfast.errors import NoteExistsError
+from holdfast.stores.base import Note
 from holdfast.testing.samples import make_commit, make_note
 from holdfast.verbs import notes
 from tests.acceptance.conftest import OpenClient
@@ -57,7 +58,7 @@ def test_a_note_is_read_as_it_was_written(client: SyncClient) -> None:
     write(client, "/events", "large", large(1))
 
     assert read(client) == [(saved, "small", {"at": (1, 2)}), ("/events", "large", large(1))]
-    with pytest.raises(NoteExists):
+    with pytest.raises(NoteExistsError):
         write(client, saved, "small", "again")
 
 

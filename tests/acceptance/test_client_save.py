@@ -21,7 +21,7 @@ from holdfast import (
     SyncClient,
     ids,
 )
-from holdfast.core.chunks import encode
+from holdfast.core.chunk_encoder import encode
 from tests.acceptance.conftest import OpenClient
 
 NEVER_SAVED = "01900000-0000-7000-8000-000000000000"

@@ -10,6 +10,7 @@ import pytest
 from pydantic import BaseModel
 
 from holdfast import (
+    CheckpointBuilder,
     CheckpointNotFoundError,
     ContractError,
     HandoffError,
@@ -257,6 +258,24 @@ def test_an_offer_expires(client: SyncClient) -> None:
     assert client.inbox("approver") == []
     with pytest.raises(CheckpointNotFoundError):
         client.accept(offered)
+
+
+def test_an_offer_without_a_contract_names_none(client: SyncClient) -> None:
+    offered = offer(client)
+
+    assert client.restore(offered).handoff_schema is None
+    assert client.offer(offered).contract is None
+
+
+def test_an_offer_of_an_earlier_release_that_names_a_version_has_no_contract(
+    client: SyncClient,
+) -> None:
+    built = CheckpointBuilder("clerk").handoff("approver", schema="1.0").build()
+    plain = CheckpointBuilder("clerk").handoff("approver").build()
+
+    assert (built.handoff_schema, plain.handoff_schema) == ("1.0", None)
+    for checkpoint in (built, plain):
+        assert client.offer(client.put(checkpoint)).contract is None
 
 
 @pytest.mark.parametrize("contract", CONTRACTS, ids=["pydantic", "dataclass", "schema"])

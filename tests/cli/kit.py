@@ -132,13 +132,12 @@ def normal(text: str, directory: Path | None = None) -> str:
         return known.setdefault(match[0], f"<id {len(known) + 1}>")
 
     text = _ID.sub(number, text)
-    text = re.sub(r"(?m)^([○@×◌│├─┴╯ *|+'ox-]+)  [0-9a-f]{4,12}(?=  )", r"\1  <end>", text)
+    text = re.sub(r"\b[0-9a-f]{12,32}\b", "<end>", text)
     text = re.sub(r"\b[0-9a-f]{8}\b", "<end>", text)
-    text = re.sub(r"(?m)^[0-9a-f]{4,12}(?=  )", "<end>", text)
+    text = re.sub(r"(?<=\S) {2,}(?=\S)", "  ", text)  # as wide as ids are long
     text = re.sub(
         r"( {2,})?\d+[smhd] ago *", lambda found: f"{'  ' if found[1] else ''}<age> ", text
     )
-    text = re.sub(r"@[0-9a-f]{4,12}\)", "@<end>)", text)
     text = re.sub(r" +\d+(\.\d)? k?B\b", " <size>", text)
     text = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "<time>", text)
     text = re.sub(r"(?m) +$", "", text)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast import CheckpointBuilder, SyncClient
-from holdfast.core.raw import Link
+from holdfast.core.kinds.content_links import ContentLink
 from holdfast.session.approval import ASKED
 from holdfast.session.lease import scope_of
 from holdfast.session.rollback import ROLLBACK, ROLLED_BACK_FROM
@@ -103,7 +103,7 @@ def effect(**fields: Any) -> dict[str, Any]:
 
 def files(**fields: Any) -> dict[str, Any]:
     return {
-        "tree": Link(TREE, False),
+        "tree": ContentLink(TREE, False),
         "tree_id": "t" * 64,
         "files": 3,
         "bytes": 10,

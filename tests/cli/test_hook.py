@@ -171,25 +171,62 @@ def test_other_agents_are_understood(
 
 
 SETTINGS = [
-    "{}",
-    "{ }\n",
     '{"model": "opus"}',
-    '{"hooks": {}}',
-    '{"model": "opus", "hooks": {"Stop": []}}',
-    '{\n    "permissions": {"allow": ["Bash(ls:*)","Read"]}\n}\n',
-    '{\n  "hooks": {\n    "PostToolUse": [\n      {"matcher":"Edit", "hooks":[]}\n    ]\n  }\n}',
-    '{\r\n\t"hooks": {\r\n\t\t"Notification": [ ]\r\n\t},\r\n\t"é": "\\u00e9"\r\n}\r\n',
+    '{"model":"opus","permissions":{"allow":["Read"]}}\n',
+    '{\n    "permissions": {\n        "allow": [\n            "Bash(ls:*)"\n        ]\n    }\n}\n',
+    '{\n  "hooks": {\n    "Stop": [\n      {\n        "matcher": "Edit"\n      }\n    ]\n  }\n}',
+    '{\r\n\t"z": 1,\r\n\t"é": "ü",\r\n\t"a": [\r\n\t\t1.5,\r\n\t\tnull\r\n\t]\r\n}\r\n',
+    '{\n "broken": "\\ud800"\n}\n',
 ]
 
 
+@pytest.fixture
+def settings(holdfast: Holdfast) -> Path:
+    """Where the settings of a project are; nothing is there yet."""
+    file = holdfast.directory / ".claude" / "settings.json"
+    file.parent.mkdir()
+    return file
+
+
 @pytest.mark.parametrize("before", SETTINGS)
-def test_uninstall_removes_exactly_what_install_added(before: str) -> None:
-    after = installed(before)
+def test_settings_keep_their_order_and_style(
+    holdfast: Holdfast, settings: Path, before: str
+) -> None:
+    settings.write_bytes(before.encode())
+
+    holdfast.ok("hook", "install", "claude-code")
+    after = settings.read_bytes().decode()
+    assert not holdfast.json("hook", "install", "claude-code")["changed"]
+    assert settings.read_bytes().decode() == after
+    holdfast.ok("hook", "uninstall", "claude-code")
 
     hooks = json.loads(after)["hooks"]
     assert all(hooks[each][-1]["hooks"][0]["command"] == COMMAND for each in EVENTS)
-    assert installed(after) == after
-    assert uninstalled(after) == before
+    assert list(json.loads(after)) == list(dict.fromkeys([*json.loads(before), "hooks"]))
+    assert settings.read_bytes().decode() == before
+
+
+@pytest.mark.parametrize("before", ["", "{}", '{"hooks": {}}', '{"hooks": {"Stop": []}}'])
+def test_settings_that_say_nothing_say_nothing_again(before: str) -> None:
+    said = json.loads(before or "{}")
+
+    assert not uninstalled(installed(said)).get("hooks")
+
+
+def test_the_mode_of_settings_stays_and_so_does_a_link_to_them(
+    holdfast: Holdfast, settings: Path
+) -> None:
+    real = holdfast.directory / "dotfiles.json"
+    real.write_text('{"model": "opus"}')
+    real.chmod(0o640)
+    settings.symlink_to(real)
+
+    holdfast.ok("hook", "install", "claude-code")
+
+    assert settings.is_symlink()
+    assert "hooks" in json.loads(real.read_text())
+    assert real.stat().st_mode & 0o777 == 0o640
+    assert sorted(os.listdir(settings.parent)) == ["settings.json"]
 
 
 def test_what_others_add_later_stays(holdfast: Holdfast) -> None:
@@ -218,13 +255,21 @@ def test_settings_that_were_made_are_removed(holdfast: Holdfast) -> None:
     assert "is not there" in holdfast.ok("hook", "uninstall", "claude-code", "--local")
 
 
-@pytest.mark.parametrize("text", ["{broken", "[]", '{"hooks": []}', '{"hooks": {"Stop": 1}}'])
-def test_settings_that_are_not_as_expected_are_left_alone(holdfast: Holdfast, text: str) -> None:
-    file = holdfast.directory / ".claude" / "settings.json"
-    file.parent.mkdir()
-    file.write_text(text)
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("{broken", "[]", '{"hooks": []}', '{"hooks": {"Stop": 1}}'),
+        *('{"a": 1} // mine', '{"a": 1, "a": 2}', '{"n": 1e999}', '{"n": NaN}', "[" * 100_000),
+    ],
+)
+def test_settings_that_are_not_as_expected_are_left_alone(
+    holdfast: Holdfast, settings: Path, text: str
+) -> None:
+    settings.write_text(text)
 
     done = holdfast("hook", "install", "claude-code")
 
     assert done.code == 1
-    assert file.read_text() == text
+    assert str(settings) in done.err
+    assert "nothing was changed" in done.err
+    assert settings.read_text() == text

@@ -154,7 +154,7 @@ def test_what_nobody_has_thought_of_is_one_line(monkeypatch: pytest.MonkeyPatch)
         raise KeyError("\x1b[31m")
 
     monkeypatch.delenv("HOLDFAST_DEBUG")
-    monkeypatch.setattr("holdfast.cli.commands.log.look_at", broken)
+    monkeypatch.setattr("holdfast.cli.commands.log.open_lazily", broken)
 
     done = run(["log"])
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import StillWaiting, SyncClient
+from holdfast import StillWaitingError, SyncClient
 from holdfast.cli.output.graph import draw, newest_first
 from tests.cli.kit import Holdfast, golden, normal
 
@@ -53,7 +53,7 @@ def test_the_first_line_says_how_the_session_stands(holdfast: Holdfast) -> None:
             raise ValueError
         client.save("coder", execution_state={}, session_id="plain")
         with (
-            suppress(StillWaiting),
+            suppress(StillWaitingError),
             client.session(
                 "coder", session_id="asking", approval="wait", approval_timeout=0
             ) as run,
@@ -105,13 +105,21 @@ def test_marks_and_progress_are_in_the_json(project: Holdfast) -> None:
     assert shown["start"]["progress"] is None
 
 
-def test_the_ends_of_ids_that_are_shown_name_exactly_one_checkpoint(project: Holdfast) -> None:
+def test_ids_that_are_shown_are_found_by_the_library(project: Holdfast) -> None:
     _, *lines = project.ok("log", "--all").splitlines()
     ids = [each["checkpoint_id"] for each in project.json("log", "--all")["checkpoints"]]
 
-    ends = [line.split()[1] for line in lines]
+    with SyncClient.sqlite(project.directory / ".holdfast" / "holdfast.db") as client:
+        found = [client.restore(line.split()[1], on_unknown="raw") for line in lines]
 
-    assert [[i for i in ids if i.endswith(end)] for end in ends] == [[each] for each in ids]
+    assert [each.checkpoint_id for each in found] == ids
+
+
+def test_columns_line_up(project: Holdfast) -> None:
+    _, *lines = project.ok("log", "--graph", "fix-42").splitlines()
+
+    assert len({line.rindex("  ", 0, line.rindex("/")) for line in lines if "/3" in line}) == 1
+    assert len({len(line) for line in lines if "ago" in line}) == 1
 
 
 def test_an_empty_store_says_so(holdfast: Holdfast) -> None:

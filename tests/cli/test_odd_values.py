@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from holdfast import SyncClient
-from holdfast.core.text import from_json
+from holdfast.core.json_form import from_json
 from tests.cli.kit import Holdfast
 
 HUGE = 7 * 10**6000

@@ -12,13 +12,13 @@ from tests.cli.kit import Holdfast, environment
 ASK = """
 import sys
 from holdfast import SyncClient
-from holdfast.errors import ApprovalDenied
+from holdfast.errors import ApprovalDeniedError
 def transfer(amount): return f"sent {amount}"
 with SyncClient.sqlite(".holdfast/holdfast.db") as client:
     with client.session("bank", session_id="pay", approval="wait") as run:
         try:
             print(run.call(transfer, 500, effect="irreversible"), flush=True)
-        except ApprovalDenied as denied:
+        except ApprovalDeniedError as denied:
             print(f"denied: {denied.reason}", flush=True)
 """
 

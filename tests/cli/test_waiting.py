@@ -9,7 +9,7 @@ from tests.graphs import asking
 
 AGENT = """
 import os, signal, sys
-from holdfast import SyncClient, StillWaiting
+from holdfast import SyncClient, StillWaitingError
 
 def charge(amount):
     if "kill" in sys.argv:
@@ -25,7 +25,7 @@ with SyncClient.sqlite(".holdfast/holdfast.db") as client:
 """
 
 WAITING = """
-from holdfast import SyncClient, StillWaiting
+from holdfast import SyncClient, StillWaitingError
 
 def send(to, amount, note=""):
     return f"{amount} to {to}{note}"
@@ -35,7 +35,7 @@ with SyncClient.sqlite(".holdfast/holdfast.db") as client:
     try:
         with client.session("shop", session_id="payment", **options) as run:
             print(run.call(send, "ann", 50, effect="irreversible"))
-    except StillWaiting:
+    except StillWaitingError:
         print("waits")
 """
 

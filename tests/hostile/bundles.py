@@ -12,9 +12,9 @@ import ormsgpack
 import zstandard
 
 from holdfast import SyncClient
-from holdfast.core.chunks import encode
+from holdfast.core.chunk_encoder import encode
+from holdfast.core.chunk_format import MAX_CHUNK, REF_NODE, chunk_id, compress, uncompressed
 from holdfast.core.codec import pack
-from holdfast.core.format import MAX_CHUNK, REF_NODE, chunk_id, compress, uncompressed
 from holdfast.model import CheckpointInfo, checksum, new_info
 from holdfast.stores.base import Note
 from tests.hostile.child import AGENT, SESSION

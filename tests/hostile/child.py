@@ -114,7 +114,7 @@ def verbs(client: SyncClient, directory: Path) -> Iterator[tuple[str, Callable[[
     yield "timeline", lambda: client.timeline(AGENT, SESSION, with_state=True)
     yield "latest", lambda: client.latest(AGENT, SESSION)
     yield "tree", lambda: str(client.tree(AGENT, SESSION))
-    yield "replay", lambda: [str(step) for step in client.replay(AGENT, SESSION)]
+    yield "replay", lambda: [str(step) for step in client.replay(SESSION, agent_id=AGENT)]
     for checkpoint_id in [*found[:3], *found[3:][-3:]]:
         yield f"restore {checkpoint_id}", partial(client.restore, checkpoint_id)
         yield f"ancestors {checkpoint_id}", partial(client.ancestors, checkpoint_id)

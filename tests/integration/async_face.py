@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from holdfast.stores.base import Store
@@ -81,3 +81,16 @@ ASKED = {
     *("commit", "load", "fetch", "notes", "match", "query", "heads"),
     *("delete", "sweep", "collect", "stats", "close"),
 }
+
+
+def on_loops(open_store: Callable[[], Store]) -> Iterator[Callable[[], Store]]:
+    """Give what opens stores that are asked on event loops, and end them all."""
+    opened: list[AsyncFace] = []
+
+    def open_on_loop() -> Store:
+        opened.append(AsyncFace(open_store()))
+        return opened[-1]
+
+    yield open_on_loop
+    for store in opened:
+        store.end()

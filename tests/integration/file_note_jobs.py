@@ -6,7 +6,8 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
-from holdfast.stores.base import Commit, Note, NoteExists, NotesOnly
+from holdfast.errors import NoteExistsError
+from holdfast.stores.base import Commit, Note, NotesOnly
 from holdfast.stores.file.store import FileStore
 from holdfast.system import crash_points
 from holdfast.testing.samples import keep_notes, make_commit, make_note
@@ -19,6 +20,25 @@ COMMITS: dict[str, Commit | NotesOnly] = {
     "several notes": NotesOnly(NOTES, {}),
     "a record with notes": replace(make_commit(checkpoint_id=ID), notes=NOTES),
 }
+
+KINDS_OF_DRAFTS: dict[str, Commit | NotesOnly] = {
+    "a document": make_commit(checkpoint_id=ID),
+    "a note": COMMITS["one note"],
+    "a promise": COMMITS["several notes"],
+    "a chunk": NotesOnly((), {bytes(20): b"data"}),
+}
+"""Commits that write such a draft first."""
+
+
+def draft_and_be_killed(directory: str, kind: str, point: str) -> None:
+    """Begin a commit, and be killed when its first draft has come to a point."""
+
+    def on_reached(name: str) -> None:
+        if name == point:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    crash_points.install(on_reached)
+    FileStore(directory).commit(KINDS_OF_DRAFTS[kind])
 
 
 def commit_until_killed(directory: str, kind: str, point: int) -> None:
@@ -42,7 +62,7 @@ def write_many(directory: str, number: int) -> None:
         try:
             store.commit(NotesOnly((make_note("/log", f"shared {step}", number),), {}))
             tell(["won", step])
-        except NoteExists:
+        except NoteExistsError:
             pass
         keep_notes(store, make_note("/log", f"{number} {step}"))
 

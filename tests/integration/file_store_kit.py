@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import holdfast
-from holdfast.core.chunks import encode
-from holdfast.core.format import compress
-from holdfast.core.tree import decode
+from holdfast.core.chunk_decoder import decode
+from holdfast.core.chunk_encoder import encode
+from holdfast.core.chunk_format import compress
 from holdfast.model import new_info
 from holdfast.stores.base import Commit
 from holdfast.stores.file.store import FileStore
@@ -76,7 +76,7 @@ PATH = os.pathsep.join([str(REPOSITORY), str(Path(holdfast.__file__).parents[1])
 PREFACE = """
 import os, signal, sys, threading
 from holdfast.errors import *
-from holdfast.stores import crashpoints
+from holdfast.system import crash_points
 from holdfast.stores.file.store import FileStore
 from tests.integration.file_store_kit import *
 

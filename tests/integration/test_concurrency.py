@@ -345,7 +345,7 @@ async def test_closing_waits_for_a_save_that_was_queued_while_another_was_just_d
     while not client.store._waiting:  # type: ignore[attr-defined]
         await asyncio.sleep(0)
     closing = asyncio.create_task(client.close())
-    while client.runtime._async_store._committers._of_loop != {}:  # type: ignore[attr-defined]
+    while client.runtime._async_store._committers._held != {}:  # type: ignore[attr-defined]
         await asyncio.sleep(0)
     go_on.set()
 

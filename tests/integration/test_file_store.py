@@ -9,15 +9,17 @@ from typing import Any
 
 import pytest
 
+from holdfast.core.chunk_decoder import decode
 from holdfast.core.raw import Raw
-from holdfast.core.tree import decode
 from holdfast.errors import (
     CheckpointConflictError,
     CheckpointIntegrityError,
     InvalidArgumentError,
+    MissingBaseError,
+    MissingParentError,
     SerializationError,
 )
-from holdfast.stores.base import MissingBase, MissingParent, Query
+from holdfast.stores.base import Query
 from holdfast.stores.file.store import FileStore
 from tests.integration.file_store_kit import (
     document_of,
@@ -215,7 +217,7 @@ def test_an_id_is_taken_in_every_session_and_form(
 def test_a_parent_that_is_not_there_is_missed(store: FileStore) -> None:
     commit = make_commit(parent_id="no-such-parent")
 
-    with pytest.raises(MissingParent):
+    with pytest.raises(MissingParentError):
         store.commit(commit)
     store.commit(replace(commit, needs_parent=False))
 
@@ -231,7 +233,7 @@ def test_a_parent_may_be_in_another_session(store: FileStore) -> None:
 def test_a_commit_without_all_its_chunks_is_refused(store: FileStore, tmp_path: Path) -> None:
     commit = make_commit(["x" * 2000, "y" * 2000])
 
-    with pytest.raises(MissingBase):
+    with pytest.raises(MissingBaseError):
         store.commit(replace(commit, base=save(store), chunks={}))
     with pytest.raises(CheckpointIntegrityError, match=commit.info.checkpoint_id):
         store.commit(replace(commit, chunks={}))

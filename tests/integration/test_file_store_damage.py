@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.tree import decode
+from holdfast.core.chunk_decoder import decode
 from holdfast.errors import (
     CheckpointIntegrityError,
     StoreFormatError,

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.core.chunk_format import uncompressed
 from holdfast.core.codec import pack
-from holdfast.core.format import uncompressed
 from holdfast.errors import StoreConnectionError, StoreFormatError, StoreFullError
 from holdfast.stores.base import Note, NotesOnly
 from holdfast.stores.file.store import FileStore

@@ -128,7 +128,7 @@ def die(name):
     if name == sys.argv[3]:
         os.kill(os.getpid(), signal.SIGKILL)
 
-crashpoints.install(die)
+crash_points.install(die)
 save(store, "killed", checkpoint_id=sys.argv[2])
 """
     store = FileStore(tmp_path)

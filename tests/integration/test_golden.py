@@ -94,6 +94,7 @@ def check(client: SyncClient) -> None:
     assert fork is not None
     assert fork.parent_id == plain[0].checkpoint_id
     assert client.find(handoff_target="other")[0].parent_id == plain[0].checkpoint_id
+    assert [offer.contract for offer in client.inbox("other")] == [None]
     built = client.latest("golden", "built")
     assert built is not None
     assert built.execution_state == [1, 2]

@@ -165,3 +165,16 @@ def test_langgraph_need_not_be_there_to_tell(tmp_path: Path) -> None:
     )
 
     assert said.stdout == "7 ask sure?\n"
+
+
+def test_a_fork_that_asks_again_is_answered_in_its_own_thread() -> None:
+    with SyncClient.memory() as client:
+        graph = asking("sure?").compile(checkpointer=saver_of(client))
+        graph.invoke({"log": []}, thread("first"))
+        client.fork(client.timeline("langgraph", "first")[0].checkpoint_id, session_id="second")
+
+        graph.invoke(None, thread("second"))
+        (found,) = client.interrupts(session_id="second")
+
+    assert (found.session_id, found.thread_id) == ("second", "second")
+    assert "'thread_id': 'second'" in found.resume

@@ -1,6 +1,7 @@
 """Object storage at the worst moment: gc between two steps of a save, servers that end or hang."""
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -482,10 +483,46 @@ def test_a_full_disk_is_an_error_and_what_fits_is_still_saved(tmp_path: Path) ->
     assert done.returncode == 0, done.stderr
 
 
-def run(script: str, *args: Path, within: Collection[str] = ()) -> subprocess.CompletedProcess[str]:
+def run(
+    script: str, *args: object, within: Collection[str] = ()
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*within, sys.executable, "-c", script, *map(str, args)],
         env=os.environ | {"PYTHONPATH": PATH},
         capture_output=True,
         text=True,
     )
+
+
+KILLED_WHILE_WRITING = """
+import os, signal, sys
+from holdfast import SyncClient
+from holdfast.system import crash_points
+
+def die(point):
+    if point == "objects:drafted":
+        os.kill(os.getpid(), signal.SIGKILL)
+
+with SyncClient.open(sys.argv[1]) as client:
+    client.save("a", execution_state={"n": os.urandom(100_000)})
+    crash_points.install(die)
+    client.save("a", execution_state={"n": os.urandom(100_000)})
+"""
+
+
+def test_gc_removes_the_draft_of_an_object_whose_writer_was_killed(
+    files: Path, tmp_path: Path
+) -> None:
+    url = f"sqlite:///{tmp_path}/holdfast.db?blobs=file://{files}"
+
+    done = run(KILLED_WHILE_WRITING, url)
+
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    drafts = list(files.rglob(".holdfast-tmp-file-*"))
+    assert drafts
+    with SyncClient.open(url) as client:
+        client.gc(dry_run=True)
+        assert all(draft.exists() for draft in drafts)
+        client.gc()
+        assert not any(draft.exists() for draft in drafts)
+        assert client.verify().ok

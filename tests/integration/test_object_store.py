@@ -26,7 +26,7 @@ from holdfast.stores.urls import open_store as open_url
 from holdfast.testing import OpenStore, StoreContract
 from holdfast.testing.samples import keep, keep_notes, large_state, make_commit, make_note, state_of
 from tests.clients import FACES, end
-from tests.integration.async_face import AsyncFace
+from tests.integration.async_face import on_loops
 from tests.integration.object_server import S3Server
 from tests.redis_servers import own_prefix, shared_server
 from tests.servers import PostgresServer
@@ -86,19 +86,6 @@ class TestEverythingInFilesBesidePostgresOnALoop(StoreContract):
             return LargeBlobs(PostgresStore(postgres.dsn, schema=schema), url_of(files), above=0)
 
         yield from on_loops(open_store)
-
-
-def on_loops(open_store: OpenStore) -> Iterator[Any]:
-    """Opens stores that are asked on event loops, and ends those."""
-    opened: list[AsyncFace] = []
-
-    def open_on_loop() -> Any:
-        opened.append(AsyncFace(open_store()))
-        return opened[-1]
-
-    yield open_on_loop
-    for face in opened:
-        face.end()
 
 
 def url_of(directory: Path) -> str:

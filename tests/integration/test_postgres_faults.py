@@ -20,7 +20,8 @@ from holdfast import (
     StoreReadOnlyError,
     SyncClient,
 )
-from holdfast.stores.base import Note, NoteExists, NotesOnly, Query, Store
+from holdfast.errors import NoteExistsError
+from holdfast.stores.base import Note, NotesOnly, Query, Store
 from holdfast.stores.postgres.store import PostgresStore
 from holdfast.testing.samples import keep, large_state, make_commit, state_of
 from tests.integration.async_face import AsyncFace
@@ -245,7 +246,7 @@ def test_after_a_cut_what_another_saved_is_still_a_conflict(wire: Cut, open_stor
     with pytest.raises(CheckpointConflictError):
         store.commit(again)
     wire.next("answer")
-    with pytest.raises(NoteExists):
+    with pytest.raises(NoteExistsError):
         store.commit(NotesOnly((Note.of("/events", "key", b"\x00two"),), {}))
 
     assert state_of(store.load(first.info.checkpoint_id)) == {"which": "first"}

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,10 @@ import psycopg
 import pytest
 
 from holdfast import Client, SyncClient
-from holdfast.stores.base import MissingParent, Note, NotesOnly, Query
+from holdfast.errors import MissingParentError
+from holdfast.stores.base import Note, NotesOnly, Query
 from holdfast.stores.postgres.store import PostgresStore
+from holdfast.system.drive import drive
 from holdfast.testing import crash_points
 from holdfast.testing.samples import keep, large_state, make_commit, state_of
 from tests.integration.concurrency_jobs import AGENT, common
@@ -100,7 +103,7 @@ def test_what_removes_records_waits_for_saves_that_have_begun(
 
     with psycopg.connect(postgres.dsn, autocommit=True) as saver, ThreadPoolExecutor(1) as pool:
         saver.execute("BEGIN")
-        store._pool._drive(saver, store._plans.commit(child))
+        drive(store._plans.commit(child), partial(store._pool._execute, saver))
         removing = pool.submit(removals[remove])
         while postgres.execute(waiting) == [(0,)]:
             assert not removing.done()
@@ -243,7 +246,7 @@ def test_a_state_too_large_for_one_statement_is_kept_whole(store: PostgresStore)
 
     (commit,) = keep(store, make_commit(state))
     refused = make_commit({"other": chance.randbytes(20_000_000)}, parent_id="no such parent")
-    with pytest.raises(MissingParent):
+    with pytest.raises(MissingParentError):
         store.commit(refused)
 
     assert state_of(store.load(commit.info.checkpoint_id)) == state

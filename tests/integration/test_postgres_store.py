@@ -14,12 +14,13 @@ from holdfast import InvalidArgumentError
 from holdfast.stores.base import Note, Query
 from holdfast.stores.postgres import schema as sql
 from holdfast.stores.postgres.pool import Pool
+from holdfast.stores.postgres.reads import PostgresPlan, PostgresReads, Where
 from holdfast.stores.postgres.rows import note_columns
-from holdfast.stores.postgres.steps import Methods, Steps, _record_values, _Where
 from holdfast.stores.postgres.store import PostgresStore
+from holdfast.stores.postgres.writes import record_values
 from holdfast.testing import OpenStore, StoreContract
 from holdfast.testing.samples import keep, large_state, make_commit, state_of
-from tests.integration.async_face import AsyncFace
+from tests.integration.async_face import on_loops
 from tests.servers import PgBouncer, PostgresServer
 
 pytest_plugins = ["tests.integration.postgres_fixtures"]
@@ -42,15 +43,7 @@ class TestPostgresStoreBehindAPooler(StoreContract):
 class TestPostgresStoreOnAnEventLoop(StoreContract):
     @pytest.fixture
     def open_store(self, postgres: PostgresServer, schema: str) -> Iterator[OpenStore]:
-        opened: list[AsyncFace] = []
-
-        def open_store() -> Any:
-            opened.append(AsyncFace(PostgresStore(postgres.dsn, schema=schema)))
-            return opened[-1]
-
-        yield open_store
-        for face in opened:
-            face.end()
+        yield from on_loops(lambda: PostgresStore(postgres.dsn, schema=schema))
 
 
 @pytest.fixture
@@ -71,7 +64,7 @@ def test_a_schema_of_0_2_is_brought_up_to_date_with_all_it_holds(
         connection.execute(sql.in_schema(sql.WRITE_VERSION, schema).encode(), [1])
         keep_of_0_2 = f"SELECT holdfast.keep({', '.join(f'${n}' for n in range(1, 23))})"
         for commit in old:
-            values = [*_record_values(commit), *note_columns(())]
+            values = [*record_values(commit), *note_columns(())]
             chunks = [list(commit.chunks), list(commit.chunks.values())]
             connection.execute(sql.in_schema(keep_of_0_2, schema).encode(), [*chunks, *values])
 
@@ -172,9 +165,9 @@ def test_every_listing_finds_an_index(postgres: PostgresServer, schema: str) -> 
             assert "Seq Scan" not in plan, plan
 
 
-def explained(methods: Methods, query: Query) -> Steps[str]:
+def explained(plans: PostgresReads, query: Query) -> PostgresPlan[str]:
     """How the server would answer a query."""
-    steps = methods._ask(*_Where(query).select(query.limit))
+    steps = plans._ask(*Where(query).select(query.limit))
     statement, values = next(steps)
     rows = yield "EXPLAIN " + statement, values
     return "\n".join(row[0] for row in rows)
@@ -202,5 +195,5 @@ def clock_ahead(difference: timedelta) -> Iterator[None]:
             return super().now(tz) + difference
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("holdfast.stores.postgres.steps.datetime", Ahead)
+        patch.setattr("holdfast.stores.postgres.writes.datetime", Ahead)
         yield

@@ -15,13 +15,14 @@ import pytest
 from holdfast.errors import (
     CheckpointConflictError,
     InvalidArgumentError,
+    NoteExistsError,
     StoreConnectionError,
     StoreError,
     StoreFormatError,
     StoreFullError,
     StoreReadOnlyError,
 )
-from holdfast.stores.base import Commit, NoteExists, NotesOnly, Query, Store
+from holdfast.stores.base import Commit, NotesOnly, Query, Store
 from holdfast.stores.redis.store import RedisStore
 from holdfast.testing.commits import is_absent
 from holdfast.testing.samples import ids, keep, large_state, make_commit, make_note, state_of
@@ -156,7 +157,7 @@ def test_a_note_whose_connection_is_cut_is_there_once(moment: str) -> None:
             store.commit(NotesOnly((note,), {}))
 
             assert len(store.notes(["/log"])) == 1
-            with pytest.raises(NoteExists):
+            with pytest.raises(NoteExistsError):
                 store.commit(NotesOnly((note,), {}))
 
 

@@ -88,7 +88,7 @@ def test_one_store_serves_loops_one_after_another_and_leaves_no_connection(prefi
         asyncio.run(work(step))
 
     assert connections() == before
-    assert not store._link._of_loops
+    assert store._link._clients.take_all() == []
     assert store.stats().checkpoints == 15
     asyncio.run(client.close())
     with pytest.raises(StoreClosedError):

@@ -2,14 +2,17 @@
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from examples.stores.one_table import OneTableStore
 from holdfast.stores.file.store import FileStore
 from holdfast.stores.memory import MemoryStore
 from holdfast.stores.sqlite.store import SqliteStore
 from holdfast.testing import OpenStore, StoreContract
+from tests.integration.async_face import on_loops
 
 
 class TestMemoryStore(StoreContract):
@@ -42,6 +45,24 @@ class TestSqliteStoreOfNormalDurability(StoreContract):
     @pytest.fixture
     def open_store(self, tmp_path: Path) -> OpenStore:
         return lambda: SqliteStore(tmp_path / "holdfast.db", "normal")
+
+
+class TestSqliteStoreOnALoop(StoreContract):
+    @pytest.fixture
+    def open_store(self, tmp_path: Path) -> Iterator[OpenStore]:
+        yield from on_loops(lambda: SqliteStore(tmp_path / "holdfast.db"))
+
+
+class TestAStoreOfOnesOwn(StoreContract):
+    @pytest.fixture
+    def open_store(self, tmp_path: Path) -> OpenStore:
+        return lambda: OneTableStore(tmp_path / "kept.db")
+
+
+class TestAStoreOfOnesOwnOnALoop(StoreContract):
+    @pytest.fixture
+    def open_store(self, tmp_path: Path) -> Iterator[OpenStore]:
+        yield from on_loops(lambda: OneTableStore(tmp_path / "kept.db"))
 
 
 WITHOUT_PYTEST = """

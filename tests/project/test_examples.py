@@ -18,6 +18,7 @@ SHOWN = {
     "langgraph/time_travel.py": "A joke about otters.",
     "run/coding_agent.py": "issue tracker: fixed after 2 tries",
     "run/explore.py": "adopted sample: a mean of 3.75 stars",
+    "stores/one_table.py": ": {'step': 2}",
 }
 
 

@@ -25,7 +25,8 @@ LAYERS = (
     {"model"},
     {"core", "ids"},
     {"system"},
-    {"errors", "_version"},
+    {"errors"},
+    {"_lazy", "_version"},
 )
 RANK = {part: rank for rank, layer in enumerate(reversed(LAYERS)) for part in layer}
 

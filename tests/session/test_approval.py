@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from holdfast import Client, SyncClient
-from holdfast.errors import ApprovalDenied, InvalidArgumentError, RunError, SerializationError
+from holdfast.errors import ApprovalDeniedError, InvalidArgumentError, RunError, SerializationError
 from holdfast.session import Decision
 from tests.integration.fork_server import PATH
 from tests.session.conftest import Open
@@ -44,9 +44,9 @@ def test_a_function_decides_of_what_cannot_be_undone(session: Open, tools: Tools
     with session(approval=decide) as run:
         run.call(tools.read, "not asked")
         assert send(run, tools, "a") == ["send", "a", 2]
-        with pytest.raises(ApprovalDenied, match="send"):
+        with pytest.raises(ApprovalDeniedError, match="send"):
             send(run, tools, "b")
-        with pytest.raises(ApprovalDenied, match="too many") as denied:
+        with pytest.raises(ApprovalDeniedError, match="too many") as denied:
             send(run, tools, "c")
         assert denied.value.reason == "too many"
         assert [each.status for each in run.effects] == ["done", "done", "denied", "denied"]
@@ -81,12 +81,12 @@ def test_a_decision_outlives_a_restart(session: Open, tools: Tools) -> None:
         send(run, tools, "a")
     with power_cut(), session(approval=decide) as run:
         send(run, tools, "a")
-        with pytest.raises(ApprovalDenied):
+        with pytest.raises(ApprovalDeniedError):
             send(run, tools, "b")
         raise PowerCut
 
     for _ in range(2):
-        with pytest.raises(ApprovalDenied), session(approval=decide) as run:
+        with pytest.raises(ApprovalDeniedError), session(approval=decide) as run:
             send(run, tools, "a")
             send(run, tools, "b")  # and it leaves the block: the answer is still no
     assert decide.asked == ["send('a')", "send('b')"]
@@ -98,7 +98,7 @@ def test_a_changed_call_asks_anew(session: Open, tools: Tools) -> None:
     with cut_at("run:before_journal"), session(approval=decide) as run:
         send(run, tools, "to ann")
 
-    with session(approval=decide) as run, pytest.raises(ApprovalDenied):
+    with session(approval=decide) as run, pytest.raises(ApprovalDeniedError):
         send(run, tools, "to everybody")
     assert decide.asked == ["send('to ann')", "send('to everybody')"]
     assert tools.ran == []
@@ -159,7 +159,7 @@ def test_a_call_that_was_cut_off_is_not_asked_about_twice(session: Open, tools: 
 
 def test_a_denied_call_in_a_task_leaves_it_in_progress(session: Open, tools: Tools) -> None:
     for _ in range(2):
-        with pytest.raises(ApprovalDenied), session(approval=lambda _: False) as run:
+        with pytest.raises(ApprovalDeniedError), session(approval=lambda _: False) as run:
             for task in run.tasks.plan("a").remaining():
                 with task:
                     send(run, tools)
@@ -221,7 +221,7 @@ def test_another_process_may_decide(kept: Any, kept_url: str, tools: Tools) -> N
     )
     with kept.session(AGENT, session_id=SESSION, approval="wait") as run:
         assert send(run, tools, "a") == ["send", "a", 1]
-        with pytest.raises(ApprovalDenied, match="not today"):
+        with pytest.raises(ApprovalDeniedError, match="not today"):
             send(run, tools, "b")
         assert send(run, tools, "c") == ["send", "d", 2]
     other.join()
@@ -298,7 +298,7 @@ def test_an_edit_that_cannot_be_kept_is_refused(session: Open, client: Any, tool
 def test_a_question_that_nobody_answers_expires(session: Open, client: Any, tools: Tools) -> None:
     options = {"approval": "wait", "approval_expires_seconds": 0.05}
     with session(**options) as run:
-        with pytest.raises(ApprovalDenied, match="nobody decided in time"):
+        with pytest.raises(ApprovalDeniedError, match="nobody decided in time"):
             send(run, tools)
     assert client.pending() == []
     assert tools.ran == []
@@ -321,7 +321,7 @@ def test_an_expired_question_cannot_be_answered_any_more(
     assert client.pending() == []
     with pytest.raises(RunError, match="the time to decide"):
         client.approve(question.effect_id)
-    with pytest.raises(ApprovalDenied, match="in time"), session(**options) as run:
+    with pytest.raises(ApprovalDeniedError, match="in time"), session(**options) as run:
         send(run, tools)
 
 
@@ -331,18 +331,18 @@ async def test_an_async_function_may_decide(tools: Tools) -> None:
 
     async with Client.memory() as client, client.session(AGENT, approval=decide) as run:
         assert await run.call(tools.send, "yes", effect="irreversible")
-        with pytest.raises(ApprovalDenied):
+        with pytest.raises(ApprovalDeniedError):
             await run.call(tools.send, "no", effect="irreversible")
 
 
 PROGRAM = """
 from holdfast import SyncClient
-from holdfast.errors import ApprovalDenied
+from holdfast.errors import ApprovalDeniedError
 with SyncClient.memory() as client, client.session("a", approval="prompt") as run:
     for number in range(4):
         try:
             print("result", run.call(str, number, effect="irreversible"))
-        except ApprovalDenied as denied:
+        except ApprovalDeniedError as denied:
             print("denied", denied.reason)
 """
 

@@ -374,8 +374,8 @@ def test_notes_that_lead_in_a_circle_are_told_and_not_followed(
 
 def lead_in_a_circle(url: str, ids: list[str]) -> None:
     """Note of each checkpoint that the next one followed it, and of the last that the first did."""
+    from holdfast.core.chunk_format import uncompressed
     from holdfast.core.codec import pack
-    from holdfast.core.format import uncompressed
     from holdfast.stores.base import NotesOnly
 
     with open_store(url) as store:

@@ -212,7 +212,7 @@ def test_files_in_another_store_are_refused(session: Open, repo: Path) -> None:
 
 async def test_opening_a_run_with_files_blocks_no_event_loop(repo: Path, tmp_path: Path) -> None:
     async with Client.sqlite(tmp_path / "agent.db") as client:
-        with Workspace(repo, client) as workspace, workspace._home.alone():
+        with Workspace(repo, client) as workspace, workspace._local.alone():
             opening = asyncio.create_task(
                 client.session(AGENT, session_id=SESSION, workspace=repo).__aenter__()
             )

@@ -76,7 +76,7 @@ class Agent:
         with SyncClient.open(self.url) as client:
             found = set()
             for session in client.sessions(AGENT):
-                for step in client.replay(AGENT, session.session_id):
+                for step in client.replay(session.session_id, agent_id=AGENT):
                     done = [call for call in step.calls if call.status == "done"]
                     found |= {call.id for call in done}
                     found |= {f"{call.tool} {call.args[0]}" for call in done} - IN_FORKS

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from holdfast import StillWaiting, SyncClient, UnknownEffectError
+from holdfast import StillWaitingError, SyncClient, UnknownEffectError
 from tests.cli.kit import Holdfast
 from tests.clients import url_of
 from tests.session.conftest import Open
@@ -109,7 +109,7 @@ def test_edits_while_a_call_waits_for_approval_are_kept(
             run.call(tools.read, "a")
             run.call(tools.send, "b", effect="irreversible")
 
-    with pytest.raises(StillWaiting):
+    with pytest.raises(StillWaitingError):
         program()
     edit(repo)
     client.approve(client.pending()[0].effect_id)

@@ -48,7 +48,7 @@ def test_every_step_is_shown_with_its_calls_and_changes(
 def test_what_is_in_no_checkpoint_yet_comes_last(session: Open, client: Any, tools: Tools) -> None:
     record(session, tools)
 
-    *_, last = client.replay(AGENT, SESSION)
+    *_, last = client.replay(SESSION, agent_id=AGENT)
     assert last.is_unfinished
     assert [str(call) for call in last.calls] == ["write('last')"]
     assert "not in a checkpoint yet" in str(last)
@@ -71,12 +71,14 @@ def test_sessions_are_named_with_their_agent_where_that_is_needed(client: Any) -
     for agent in ("a", "b"):
         client.save(agent, execution_state={"of": agent}, session_id=SESSION)
 
-    assert len(list(client.replay("a", SESSION))) == 1
+    assert len(list(client.replay(SESSION, agent_id="a"))) == 1
     with pytest.raises(RunError, match=r"several agents have a session 'fix-42' \(a, b\)"):
         list(client.replay(SESSION))
     with pytest.raises(RunError, match="there is no session 'x'"):
         list(client.replay("x"))
-    with pytest.raises(InvalidArgumentError):
+    with pytest.raises(InvalidArgumentError, match="agent_id"):
+        list(client.replay(SESSION, agent_id=5))
+    with pytest.raises(TypeError, match="positional"):
         list(client.replay("a", "b", "c"))
 
 
@@ -102,6 +104,19 @@ def test_bisect_finds_the_first_bad_checkpoint_looking_at_few(
 def test_bisect_says_when_all_are_good(session: Open, client: Any) -> None:
     with session() as run:
         run.checkpoint()
-    assert client.bisect(AGENT, SESSION, lambda checkpoint: True) is None
+    assert client.bisect(SESSION, lambda checkpoint: True, agent_id=AGENT) is None
     with pytest.raises(InvalidArgumentError, match="function of a checkpoint"):
         client.bisect(SESSION, "n < 3")
+
+
+def test_the_agent_may_still_come_first_with_a_warning(session: Open, client: Any) -> None:
+    with session() as run:
+        run.checkpoint()
+
+    with pytest.warns(DeprecationWarning, match="agent_id=agent_id"):
+        steps = list(client.replay(AGENT, SESSION))
+    with pytest.warns(DeprecationWarning, match="bisect"):
+        first_bad = client.bisect(AGENT, SESSION, lambda checkpoint: False)
+
+    assert list(map(str, steps)) == list(map(str, client.replay(SESSION, agent_id=AGENT)))
+    assert first_bad.checkpoint_id == steps[0].checkpoint.checkpoint_id

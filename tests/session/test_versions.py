@@ -14,7 +14,7 @@ from tests.session.kit import PowerCut, Tools, power_cut
 
 @pytest.fixture(autouse=True)
 def _own_migrations(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("holdfast.state.migrations._steps", {})
+    monkeypatch.setattr("holdfast.core.state_migrations._steps", {})
 
 
 def renamed(state: dict[str, Any]) -> dict[str, Any]:
@@ -125,3 +125,13 @@ def test_a_run_in_flight_goes_on_under_the_new_version(session: Open, tools: Too
         program(run, "count")
         assert run.state == {"count": 3}
     assert len(tools.ran) == 2
+
+
+def test_keys_of_a_state_that_are_called_as_tags_are_survive_a_migration(session: Open) -> None:
+    mine = {"__class__": "Widget", "__version__": "9"}
+    with session(version=1, state={"n": 5, **mine}):
+        pass
+    register_migration("coder", 1, renamed)
+
+    with session(version=2) as run:
+        assert run.state == {"count": 5, **mine}

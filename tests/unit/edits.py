@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from holdfast.core.format import ELEMENT_SPLIT, RECORD_KEYS
+from holdfast.core.chunk_format import ELEMENT_SPLIT, RECORD_KEYS
 from tests import strategies as s
 
 LARGE = ELEMENT_SPLIT + 1000

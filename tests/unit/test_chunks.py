@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast import SerializationError
-from holdfast.core.chunks import Base, Encoded, encode
-from holdfast.core.codec import pack
-from holdfast.core.format import (
+from holdfast.core.chunk_decoder import decode, references
+from holdfast.core.chunk_encoder import Base, Encoded, encode
+from holdfast.core.chunk_format import (
     ELEMENT_SPLIT,
     MAX_CHUNK,
     RECORD_KEYS,
@@ -22,9 +22,9 @@ from holdfast.core.format import (
     decompress,
     pack_index,
 )
-from holdfast.core.pages import MAX_PAGE, PAGE
-from holdfast.core.shallow import base_of
-from holdfast.core.tree import decode, references
+from holdfast.core.codec import pack
+from holdfast.core.content_cuts import MAX_PAGE, PAGE
+from holdfast.core.layout_reader import base_of
 from tests import strategies as s
 from tests.sameness import isolated, same
 from tests.unit.edits import LARGE, STARTS, Edit, message, messages, scripts, states, text
@@ -501,7 +501,7 @@ def test_a_base_from_an_index_that_names_pages_twice_gives_the_same_chunks() -> 
 
 
 def test_an_index_packs_and_unpacks() -> None:
-    from holdfast.core.format import unpack_index
+    from holdfast.core.chunk_format import unpack_index
 
     entries = [(bytes([i]) * 20, i * 1000, i % 2 == 0, i % 3 == 0) for i in range(1, 40)]
 

@@ -21,7 +21,7 @@ import pydantic
 import pytest
 
 from holdfast import HoldfastError, SerializationError, register_type
-from holdfast.core.chunks import encode
+from holdfast.core.chunk_encoder import encode
 from holdfast.core.codec import Packer, pack, unpack
 from tests import strategies as s
 

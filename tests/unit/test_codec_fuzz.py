@@ -1,6 +1,7 @@
 """Hostile bytes: whatever they are, a reader ends with a value or with an error of ours."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import suppress
 from typing import Any
 
 import ormsgpack
@@ -9,16 +10,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast import CheckpointIntegrityError, SerializationError
-from holdfast.core.chunks import encode
+from holdfast.core.chunk_decoder import decode, references
+from holdfast.core.chunk_encoder import encode
+from holdfast.core.chunk_format import checked, compress, decompress, unpack_index
 from holdfast.core.codec import pack, unpack
 from holdfast.core.differ import diff_roots
-from holdfast.core.format import checked, compress, decompress, unpack_index
 from holdfast.core.kinds import by_code
-from holdfast.core.shallow import shallow
-from holdfast.core.tree import decode, references
+from holdfast.core.shallow_reader import shallow
+from holdfast.system.drive import drive
 from tests import strategies as s
 
 SAMPLE = pack([(1, {2: "x"}), {"a": b"bytes", "b": [1.5, None, 2**70]}, frozenset({"k"})])
+
+
+ASKED = "chunks"
 
 
 def diff(data: bytes) -> None:
@@ -27,15 +32,12 @@ def diff(data: bytes) -> None:
     for root in (data, start + data):
         for pair in ((root, start + SAMPLE), (start + SAMPLE, root), (root, start + data[:-1])):
             chunks = dict(zip((b"old", b"new"), pair, strict=True))
-            work = diff_roots(b"old", b"new")
-            try:
-                next(work)
-                while True:
-                    work.send(chunks)
-            except StopIteration:
-                continue
-            except (CheckpointIntegrityError, SerializationError):
-                continue
+            with suppress(CheckpointIntegrityError, SerializationError):
+                drive(diff_roots(b"old", b"new", asked), {ASKED: chunks}.__getitem__)
+
+
+def asked(names: Any) -> Generator[Any, Any, Any]:
+    return (yield ASKED)
 
 
 READERS: dict[str, Callable[[bytes], Any]] = {

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 
 from holdfast import register_type
-from holdfast.core.chunks import encode
+from holdfast.core.chunk_decoder import decode
+from holdfast.core.chunk_encoder import encode
 from holdfast.core.codec import pack, unpack
-from holdfast.core.tree import decode
 from tests import strategies as s
 from tests.sameness import isolated, same
 from tests.samples import SAMPLES
@@ -275,7 +275,7 @@ def test_a_generic_model_parametrised_inside_a_function_comes_back() -> None:
 def test_kinds_of_numpy_and_pandas_go_before_those_of_the_types_they_extend() -> None:
     # Whichever module of core is imported first: numpy.float64 is also a subclass of float.
     script = (
-        "import holdfast.core.objects, numpy, pandas\n"
+        "import holdfast.core.kinds.objects, numpy, pandas\n"
         "from holdfast.core.codec import pack, unpack\n"
         "values = [numpy.float64(1), numpy.str_('a'), pandas.Timestamp('2020')]\n"
         "print([type(value) for value in unpack(pack(values))] == [type(v) for v in values])"

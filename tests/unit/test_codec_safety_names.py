@@ -16,8 +16,9 @@ import pydantic.v1
 import pytest
 
 from holdfast import CheckpointIntegrityError, SerializationError, UnknownTypeError
-from holdfast.core.codec import PICKLE, OnUnknown, pack, unpack
+from holdfast.core.codec import OnUnknown, pack, unpack
 from holdfast.core.kinds import by_name
+from holdfast.core.kinds.pickled import PICKLE
 from tests import strategies as s
 from tests.samples import SAMPLES
 from tests.unit.attacks import TRAP, Trap, blob, ext, load, ran

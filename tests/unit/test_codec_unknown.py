@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from holdfast import CheckpointIntegrityError, SerializationError, UnknownTypeError, register_type
-from holdfast.core import kinds
-from holdfast.core.chunks import encode
+from holdfast.core.chunk_decoder import decode
+from holdfast.core.chunk_encoder import encode
 from holdfast.core.codec import pack, unpack
+from holdfast.core.kinds import table as kinds
 from holdfast.core.raw import Raw
-from holdfast.core.tree import decode
 from tests import strategies as s
 from tests.sameness import same
 from tests.samples import SAMPLES

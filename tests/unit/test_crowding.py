@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast import CheckpointIntegrityError, SerializationError, SyncClient
-from holdfast.core.basics import FROZENSET, PAIRS, SET
 from holdfast.core.codec import pack, unpack
 from holdfast.core.collisions import FEW
-from holdfast.core.text import dumps, from_json, loads, to_json
+from holdfast.core.json_form import dumps, from_json, loads, to_json
+from holdfast.core.kinds.standard import FROZENSET, PAIRS, SET
 from tests import strategies as s
 from tests.unit.collisions import PRIME, on_one_trail
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from holdfast import CheckpointIntegrityError, SerializationError
 from holdfast.core.codec import pack, unpack
+from holdfast.core.json_form import dumps, from_json, loads, to_json
 from holdfast.core.kinds import by_name
-from holdfast.core.text import dumps, from_json, loads, to_json
 from tests.unit.attacks import load_typed
 
 BITS = ["PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"]

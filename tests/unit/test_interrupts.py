@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.chunks import encode
+from holdfast.core.chunk_decoder import references
+from holdfast.core.chunk_encoder import encode
 from holdfast.core.codec import Packer, Unpacker, pack
-from holdfast.core.scan import Scan
-from holdfast.core.shallow import shallow
-from holdfast.core.tree import references
+from holdfast.core.hooked_unpacker import HookedUnpacker
+from holdfast.core.shallow_reader import shallow
 from tests.interrupts import entering, interrupted
 
 VALUE = {"seen": {1, 2}, "point": (1, (2, {3}))}
@@ -18,7 +18,7 @@ readers = pytest.mark.parametrize("read", READERS)
 
 
 @readers
-@pytest.mark.parametrize("function", [Scan._hook, Scan.unpack])
+@pytest.mark.parametrize("function", [HookedUnpacker._hook, HookedUnpacker.unpack])
 @pytest.mark.parametrize("at", [0, 1, 2])
 def test_reading(read: Callable[[bytes], Any], function: Callable[..., Any], at: int) -> None:
     raw = pack(VALUE)

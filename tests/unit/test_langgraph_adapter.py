@@ -13,13 +13,8 @@ from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 
 from holdfast import AdapterError, Framework, InvalidArgumentError, SyncClient
 from holdfast.adapters.langgraph import HoldfastSaver, LangGraphAdapter
-from holdfast.adapters.langgraph.naming import (
-    made_at,
-    place_of,
-    record_id,
-    session_of,
-    sessions_below,
-)
+from holdfast.adapters.langgraph.checkpoint_ids import made_at, record_id
+from holdfast.verbs.thread_names import session_of, sessions_below, thread_of
 from tests.graphs import asking, chat, line, thread
 
 ONE = thread("1")
@@ -70,7 +65,7 @@ class TestExtract:
 
         checkpoint = LangGraphAdapter.extract({"values": {}, "config": config})
 
-        assert place_of(checkpoint.session_id) == ("1|x", "sub:1")
+        assert thread_of(checkpoint.session_id) == ("1|x", "sub:1")
 
     def test_a_dict_with_values_is_enough(self) -> None:
         checkpoint = LangGraphAdapter.extract({"values": {"n": 1}})
@@ -184,7 +179,7 @@ def v6(ticks: int, rest: int = 0) -> str:
 class TestNaming:
     @given(names, names)
     def test_a_session_names_its_thread_and_namespace(self, thread_id: str, namespace: str) -> None:
-        assert place_of(session_of(thread_id, namespace)) == (thread_id, namespace)
+        assert thread_of(session_of(thread_id, namespace)) == (thread_id, namespace)
 
     @given(names, names, names, names)
     def test_no_two_places_share_a_session(self, a: str, b: str, c: str, d: str) -> None:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from holdfast import SerializationError
-from holdfast.adapters.langgraph.collisions import _large_keys
-from holdfast.adapters.langgraph.reading import STRICT, At
+from holdfast.adapters.langgraph.msgpack_keys import large_keys
+from holdfast.adapters.langgraph.safe_reading import STRICT, SealedPath
 from holdfast.core.collisions import FEW
 from tests.unit.collisions import COUNT, PRIME, on_one_trail
 
@@ -27,7 +27,7 @@ parts = st.recursive(
 
 
 def load(tag: str, data: bytes) -> Any:
-    return STRICT.load(tag, data, At("$.channel_values.x"))
+    return STRICT.load(tag, data, SealedPath("$.channel_values.x"))
 
 
 @given(parts, parts, st.sampled_from([0, FEW + 1, 2 * FEW]))
@@ -37,14 +37,14 @@ def test_the_keys_of_large_dicts_are_found_wherever_they_are(
     large = {number * 3: [number] for number in range(count)} | {"text": before}
     data = ormsgpack.packb([before, {"in": [large]}, after], option=_PACK)
 
-    found = [[ormsgpack.unpackb(key) for key in keys] for keys in _large_keys(data)]
+    found = [[ormsgpack.unpackb(key) for key in keys] for keys in large_keys(data)]
 
     assert found == ([[number * 3 for number in range(count)]] if count else [])
 
 
 @given(st.binary(max_size=200))
 def test_any_bytes_are_looked_through(data: bytes) -> None:
-    list(_large_keys(data))
+    list(large_keys(data))
 
 
 @given(parts)

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from holdfast import CheckpointIntegrityError, SerializationError, SyncClient
 from holdfast.core.codec import pack, unpack
 from holdfast.core.diff import diff_values
+from holdfast.core.json_form import dumps, from_json, loads, to_json
 from holdfast.core.kinds import by_name
-from holdfast.core.text import dumps, from_json, loads, to_json
 from tests.unit.attacks import load_typed
 
 DTYPES = [

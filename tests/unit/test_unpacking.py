@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from holdfast.core.format import chunk_id, compress
+from holdfast.core.chunk_format import chunk_id, compress
 from holdfast.errors import CheckpointIntegrityError
 from holdfast.stores.shared import unpacking
 from holdfast.stores.shared.unpacking import unpacked

@@ -8,8 +8,6 @@ import signal
 from pathlib import Path
 
 from holdfast import SyncClient
-from holdfast.stores.base import NotesOnly
-from holdfast.stores.file.store import FileStore
 from holdfast.testing import crash_points
 from holdfast.workspace import Workspace
 from tests.integration.fork_server import tell
@@ -127,13 +125,6 @@ def export_and_be_killed(home: str) -> None:
         client.export(
             f"{home}/backups/all.holdfast", progress=lambda *_: os.kill(os.getpid(), signal.SIGKILL)
         )
-
-
-def keep_chunks_and_be_killed(directory: str, point: str) -> None:
-    """A commit to a file store that is killed before its chunk has a name."""
-    crash_points.kill_at(point, 1)
-    with FileStore(directory) as store:
-        store.commit(NotesOnly((), {bytes(20): b"data"}))
 
 
 def restore_and_be_killed(home: str, point: str) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.testing import crash_points
-from holdfast.workspace import Workspace, exchange
+from holdfast.workspace import Workspace, safe_rename
 from holdfast.workspace.entries import TEMPORARY
 
 Picture = dict[bytes, tuple]
@@ -160,7 +160,7 @@ def unchangeable(file: Path) -> Iterator[None]:
         if is_so:
             yield
             return
-        put, rename, name = exchange.put, os.rename, os.fsencode(file.name)
+        put, rename, name = safe_rename.put, os.rename, os.fsencode(file.name)
 
         def refuse(call: Callable[..., Any], at: int) -> Callable[..., Any]:
             def refusing(*args: Any, **options: Any) -> Any:
@@ -170,8 +170,8 @@ def unchangeable(file: Path) -> Iterator[None]:
 
             return refusing
 
-        exchange.put, os.rename = refuse(put, 3), refuse(rename, 0)
+        safe_rename.put, os.rename = refuse(put, 3), refuse(rename, 0)
         try:
             yield
         finally:
-            exchange.put, os.rename = put, rename
+            safe_rename.put, os.rename = put, rename

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast import SyncClient
+from holdfast.core.chunk_format import chunk_id, compress
 from holdfast.core.codec import pack
-from holdfast.core.format import chunk_id, compress
-from holdfast.core.raw import Link
+from holdfast.core.kinds.content_links import ContentLink
 from holdfast.errors import CheckpointIntegrityError
 from holdfast.stores.base import NotesOnly
 from holdfast.workspace import Snapshot, Workspace, WorkspaceError
@@ -19,8 +19,8 @@ from holdfast.workspace.entries import (
     DIRECTORY,
     FILE,
     SYMLINK,
+    BlockLocation,
     Entry,
-    Place,
     pack_pieces,
     pack_tree,
     parse_pieces,
@@ -45,7 +45,9 @@ class Enemy:
 
     def file(self, data: bytes = DATA, **changes: Any) -> Entry:
         block = self.chunk(data)
-        return Entry(FILE, 0o644, 0, len(data), chunk_id(data), Place(block, 0))._replace(**changes)
+        return Entry(FILE, 0o644, 0, len(data), chunk_id(data), BlockLocation(block, 0))._replace(
+            **changes
+        )
 
     def tree(self, entries: dict[bytes, Entry]) -> bytes:
         return self.chunk(pack_tree(entries)[1])
@@ -55,7 +57,7 @@ class Enemy:
 
 
 def snapshot(root: bytes) -> Snapshot:
-    return Snapshot(tree_id="00" * 20, files=1, bytes=1, root=Link(root), workspace="enemy")
+    return Snapshot(tree_id="00" * 20, files=1, bytes=1, root=ContentLink(root), workspace="enemy")
 
 
 @pytest.fixture
@@ -150,9 +152,9 @@ def test_a_symlink_and_a_file_of_one_name_cannot_be_in_a_tree(
         {"kind": 9},
         {"kind": DIRECTORY},
         {"kind": SYMLINK},
-        {"place": Place(b"\x00" * 20, 0)},
-        {"place": None},
-        {"place": b"\x00" * 20},
+        {"location": BlockLocation(b"\x00" * 20, 0)},
+        {"location": None},
+        {"location": b"\x00" * 20},
     ],
     ids=str,
 )
@@ -164,7 +166,7 @@ def test_an_entry_that_cannot_be_is_refused(
         root = enemy.tree({b"file": raw_entry})
     except (TypeError, AttributeError, ValueError):
         rows = [[b"file", *raw_entry[:5], 0, 0]]
-        root = enemy.chunk(pack([1, b"\x00" * 20, rows, [Link(enemy.chunk(DATA), True)]]))
+        root = enemy.chunk(pack([1, b"\x00" * 20, rows, [ContentLink(enemy.chunk(DATA), True)]]))
 
     with pytest.raises((CheckpointIntegrityError, WorkspaceError)):
         workspace.restore(snapshot(root))
@@ -175,13 +177,13 @@ def test_an_entry_that_cannot_be_is_refused(
 
 
 @pytest.mark.parametrize("offset", [-1, 7, 10**9, 2**70, "0"])
-def test_a_place_outside_of_its_block_is_refused(
+def test_a_location_outside_of_its_block_is_refused(
     offset: Any, workspace: Workspace, enemy: Enemy
 ) -> None:
     entry = enemy.file()
     rows = [[b"file", *entry[:5], 0, offset]]
     identity = tree_id({b"file": entry})
-    root = enemy.chunk(pack([1, identity, rows, [Link(enemy.chunk(DATA), True)]]))
+    root = enemy.chunk(pack([1, identity, rows, [ContentLink(enemy.chunk(DATA), True)]]))
 
     with pytest.raises((CheckpointIntegrityError, WorkspaceError)):
         workspace.restore(snapshot(root))
@@ -192,7 +194,7 @@ def test_special_bits_of_files_are_dropped(workspace: Workspace, enemy: Enemy, r
     entry = enemy.file(mode=0o6755)
     rows = [[b"tool", *entry[:5], 0, 0]]
     plain = {b"tool": entry._replace(mode=0o755)}
-    chunk = enemy.chunk(pack([1, tree_id(plain), rows, [Link(entry.place.block, True)]]))
+    chunk = enemy.chunk(pack([1, tree_id(plain), rows, [ContentLink(entry.location.block, True)]]))
 
     workspace.restore(snapshot(chunk))
 
@@ -291,7 +293,7 @@ def test_any_bytes_in_place_of_a_tree_are_refused(raw: bytes) -> None:
 
 GOOD = pack_tree(
     {
-        b"a": Entry(FILE, 0o644, 5, 3, chunk_id(b"abc"), Place(b"b" * 20, 0)),
+        b"a": Entry(FILE, 0o644, 5, 3, chunk_id(b"abc"), BlockLocation(b"b" * 20, 0)),
         b"b": Entry(SYMLINK, 0, 5, 1, chunk_id(b"a"), b"a"),
         b"c": Entry(DIRECTORY, 0o755, 0, 0, b"t" * 20, b"c" * 20),
         b"d": Entry(FILE, 0o644, 5, 900_000, b"h" * 20, b"p" * 20),
@@ -307,4 +309,4 @@ def test_any_flipped_byte_of_a_tree_is_refused_or_harmless(at: int, flip: int) -
         tree = parse_tree(bytes(raw))
     except CheckpointIntegrityError:
         return
-    assert list(tree.entries) == [b"a", b"b", b"c", b"d"]  # only a place can have changed
+    assert list(tree.entries) == [b"a", b"b", b"c", b"d"]  # only a location can have changed

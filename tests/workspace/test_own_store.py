@@ -1,6 +1,7 @@
 """A store that lies in the workspace itself is never captured, overwritten or removed."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote
 
@@ -8,7 +9,7 @@ import pytest
 
 from holdfast import SyncClient
 from holdfast.stores import capabilities
-from holdfast.stores.base import Store
+from holdfast.stores.base import Commit, NotesOnly, Store
 from holdfast.stores.capabilities import files_of
 from holdfast.stores.memory import MemoryStore
 from holdfast.stores.objects.store import LargeBlobs
@@ -122,8 +123,55 @@ def test_a_tree_that_holds_the_store_itself_leaves_it_as_it_is(root: Path, tmp_p
         assert client.restore(saved).checkpoint_id == saved
 
 
+class Audited(WrappedStore):
+    """A store as a user may write one: it counts what is written, and no more."""
+
+    def __init__(self, inner: Store) -> None:
+        super().__init__(inner)
+        self.commits = 0
+
+    def commit(self, commit: Commit | NotesOnly) -> None:
+        self.commits += 1
+        super().commit(commit)
+
+
+class Logged(WrappedStore):
+    """One that writes to a file of its own, and says nothing of those of the store within."""
+
+    def __init__(self, inner: Store, log: Path) -> None:
+        super().__init__(inner)
+        self.files = (str(log),)
+        self.files_apart = ()
+
+    def commit(self, commit: Commit | NotesOnly) -> None:
+        with open(self.files[0], "a") as log:
+            log.write("commit\n")
+        super().commit(commit)
+
+
+def blobs_in(root: Path) -> Store:
+    return LargeBlobs(SqliteStore(root / "agent.db"), f"file://{root}/blobs", above=0)
+
+
+WRAPPERS: dict[str, Callable[[Path], Store]] = {
+    "one that counts": lambda root: Audited(SqliteStore(root / "agent.db")),
+    "two": lambda root: Audited(Audited(SqliteStore(root / "agent.db"))),
+    "around blobs": lambda root: Audited(blobs_in(root)),
+    "one with a file of its own": lambda root: Logged(
+        SqliteStore(root / "agent.db"), root / "agent.log"
+    ),
+    "one with a file around blobs": lambda root: Logged(blobs_in(root), root / "agent.log"),
+}
+
+
+@pytest.mark.parametrize("wrapped", WRAPPERS)
+def test_a_store_in_a_wrapper_of_the_users_is_left_alone(wrapped: str, root: Path) -> None:
+    with SyncClient(WRAPPERS[wrapped](root)) as client, Workspace(root, client) as workspace:
+        check(workspace, client, root)
+
+
 CAPABILITIES = [
-    kind for kind in vars(capabilities).values() if getattr(kind, "_is_protocol", False)
+    kind for kind in vars(capabilities).values() if getattr(kind, "_is_runtime_protocol", False)
 ]
 
 

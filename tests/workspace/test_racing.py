@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.workspace import Restored, Workspace, WorkspaceError, exchange
+from holdfast.workspace import Restored, Workspace, WorkspaceError, safe_rename
 from tests.workspace.editors import version
 from tests.workspace.kit import at, left_behind, picture, put
 
@@ -66,7 +66,7 @@ def newest(texts: Iterator[bytes]) -> int:
 def able(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """With what the kernel offers, and as where a file system cannot exchange names."""
     if request.param == "linking":
-        monkeypatch.setattr(exchange, "_renameat2", lambda: None)
+        monkeypatch.setattr(safe_rename, "_renameat2", lambda: None)
     return str(request.param)
 
 
@@ -128,18 +128,18 @@ def test_a_file_replaced_at_the_last_moment_is_in_the_way_back(
 def test_a_file_that_comes_again_while_it_is_replaced_is_kept_too(
     workspace: Workspace, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(exchange, "_renameat2", lambda: None)
+    monkeypatch.setattr(safe_rename, "_renameat2", lambda: None)
     put(root / "file", "one")
     target = workspace.snapshot()
     put(root / "file", "two")
-    move, came = exchange.move, list[bytes]()
+    move, came = safe_rename.move, list[bytes]()
 
     def racing(old_fd: int, old: bytes, new_fd: int, new: bytes) -> None:
         if new == b"file" and not came:  # the file was moved aside, and nothing is there yet
             came.append(put(root / "file", "three").read_bytes())
         move(old_fd, old, new_fd, new)
 
-    monkeypatch.setattr(exchange, "move", racing)
+    monkeypatch.setattr(safe_rename, "move", racing)
     done = workspace.restore(target)
 
     assert (root / "file").read_bytes() == b"one"

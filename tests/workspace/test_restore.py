@@ -414,7 +414,7 @@ def test_a_fork_of_a_damaged_tree_leaves_nothing_behind(
     (tmp_path / "forks").mkdir()
     from holdfast.stores.base import NotesOnly
 
-    leaf = workspace._shelf.tree(snapshot.root.name).entries[b"f40"].place.block
+    leaf = workspace._reader.tree(snapshot.root.name).entries[b"f40"].location.block
     client.store.commit(NotesOnly((), {leaf: b"\x00damaged"}))
 
     with pytest.raises(CheckpointIntegrityError):

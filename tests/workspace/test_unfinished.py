@@ -2,17 +2,13 @@
 
 import os
 import signal
-import time
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from holdfast import SyncClient
 from holdfast.cli import main
-from holdfast.stores.base import NotesOnly
-from holdfast.stores.file.store import FileStore
 from holdfast.workspace import Workspace
 from tests.integration.fork_server import ForkServer
 from tests.workspace.kit import at, put
@@ -105,35 +101,3 @@ def test_a_note_cannot_have_anything_else_removed(tmp_path: Path) -> None:
         assert client.gc().unfinished == ()
 
     assert mine.read_text() == "mine"
-
-
-@pytest.mark.parametrize("point", ["file:chunk_begun", "file:chunk_written"])
-def test_a_chunk_whose_writer_was_killed_is_tidied_away(
-    point: str, server: ForkServer, tmp_path: Path
-) -> None:
-    ended = server.killed(f"{JOBS}:keep_chunks_and_be_killed", str(tmp_path / "store"), point)
-    assert ended.signal == signal.SIGKILL, ended.error
-    (draft,) = (tmp_path / "store" / ".chunks").glob("*/.tmp-*")
-
-    with FileStore(tmp_path / "store") as store:
-        store.sweep(datetime.now(UTC))
-        assert draft.exists()  # it may be of one that locks nothing, and writes just now
-        os.utime(draft, (time.time() - 3600,) * 2)
-        store.sweep(datetime.now(UTC))
-
-    assert not draft.exists()
-
-
-def test_a_chunk_that_is_being_written_is_never_tidied_away(tmp_path: Path) -> None:
-    with FileStore(tmp_path / "store") as store:
-
-        def sweep(_: int) -> None:
-            for draft in (tmp_path / "store" / ".chunks").glob("*/.tmp-*"):
-                os.utime(draft, (time.time() - 3600,) * 2)
-            store.sweep(datetime.now(UTC) + timedelta(days=1))
-
-        with at("file:chunk_written", sweep) as passed:
-            store.commit(NotesOnly((), {bytes(20): b"data"}))
-
-        assert passed == [1]
-        assert store.fetch([bytes(20)]) == {bytes(20): b"data"}

@@ -11,7 +11,6 @@ import pytest
 
 from holdfast import SyncClient
 from holdfast.workspace import Workspace
-from holdfast.workspace.scan import Scanner
 from tests.workspace.kit import picture, put
 
 
@@ -55,7 +54,8 @@ def test_an_unchanged_workspace_is_not_looked_at(
     with monkeypatch.context() as patch:
         patch.setattr(os, "lstat", refuse)
         patch.setattr(os, "scandir", refuse)
-        patch.setattr(Scanner, "_keys", refuse)
+        for module in ("scan", "entry_reader"):
+            patch.setattr(f"holdfast.workspace.{module}.keys_in", refuse)
         assert workspace.snapshot().tree_id == first.tree_id
 
 

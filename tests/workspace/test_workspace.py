@@ -1,17 +1,16 @@
 """How a workspace is opened, used from async code, and closed."""
 
-import asyncio
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from holdfast import Client, SyncClient
+from holdfast import SyncClient
 from holdfast.errors import InvalidArgumentError, StoreClosedError
 from holdfast.workspace import Workspace, WorkspaceError
 from tests.clients import url_of
-from tests.workspace.kit import picture, put
+from tests.workspace.kit import put
 
 
 @pytest.mark.parametrize("path", [None, 7, "", b""])
@@ -80,28 +79,6 @@ def test_a_workspace_reached_through_a_symlink_is_the_same(
         assert [s.tree_id for s in other.snapshots()] == [first.tree_id]
 
 
-async def test_every_verb_has_an_async_twin(root: Path, tmp_path: Path) -> None:
-    put(root / "file", "one")
-    async with (
-        Client.sqlite(tmp_path / "agent.db") as client,
-        Workspace(root, client) as workspace,
-    ):
-        first, was = await workspace.asnapshot("first"), picture(root)
-        put(root / "file", "two")
-        assert (await workspace.astatus()).modified == ("file",)
-        assert (await workspace.adiff(first)).modified == ("file",)
-        assert (await workspace.arestore(first)).written == ("file",)
-        assert picture(root) == was
-        assert await workspace.aread(first, "file") == b"one"
-        assert [e.path for e in await workspace.als(first)] == ["file"]
-        forks = await asyncio.gather(
-            *(workspace.afork(first, tmp_path / f"fork-{n}") for n in range(3))
-        )
-        for number, fork in enumerate(forks):
-            assert picture(tmp_path / f"fork-{number}") == was
-            fork.close()
-
-
 def test_progress_is_told(workspace: Workspace, root: Path, tmp_path: Path) -> None:
     for number in range(20):
         put(root / f"d{number % 4}" / f"f{number}")
@@ -145,11 +122,11 @@ def test_losing_what_lies_beside_the_store_costs_time_only(
     put(root / "file", "one")
     with Workspace(root, url_of(store, tmp_path)) as workspace:
         first = workspace.snapshot()
-        shutil.rmtree(workspace._home.directory)
+        shutil.rmtree(workspace._local.directory)
         put(root / "file", "two")
         workspace.snapshot()
         workspace.restore(first)
-        shutil.rmtree(workspace._home.directory)
+        shutil.rmtree(workspace._local.directory)
     assert (root / "file").read_text() == "one"
 
 
@@ -168,9 +145,3 @@ def test_a_restore_of_some_paths_is_not_what_status_compares_with(
         assert str(workspace.status()) == "M x"
         workspace.restore(first)
         assert not workspace.status()
-
-
-async def test_snapshots_are_listed_in_async_programs(root: Path) -> None:
-    async with Workspace(root, "memory://") as workspace:
-        await workspace.asnapshot("first")
-        assert [each.message for each in await workspace.asnapshots()] == ["first"]

@@ -1,7 +1,8 @@
 """The command line.
 
-Each command is a function in one of these modules, named in ``commands.py``, that sets up a parser
-and what it runs: ``run(options, terminal)``, which returns an exit code of ``exits.py``.
+Each command is a module of ``commands`` that sets up a parser and what it runs:
+``run(options, terminal)``, which returns an exit code of ``exits.py``. ``access`` finds what is
+meant in a store, ``output`` shows it, ``hooks`` is for coding agents.
 """
 
 from __future__ import annotations

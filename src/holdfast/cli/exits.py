@@ -92,7 +92,7 @@ _CODES: tuple[tuple[type[BaseException], int], ...] = (
 
 
 def code_of(error: errors.HoldfastError) -> int:
-    """The exit code that tells of an error."""
+    """Return the exit code that tells of an error."""
     if isinstance(error, CommandError):
         return error.code
     return next((code for kind, code in _CODES if isinstance(error, kind)), FAILED)

@@ -36,7 +36,7 @@ def leave() -> None:
 
 
 def came() -> bool:
-    """Whether there was one."""
+    """Return whether there was one."""
     return _came
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any, NoReturn
 
@@ -24,9 +25,15 @@ class Parser(argparse.ArgumentParser):
         super().__init__(
             prog=f"holdfast {command.name}",
             description=command.summary[0].upper() + command.summary[1:] + ".",
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            # Each argument is formatted once to try it: at any width, as asking for it takes long.
+            formatter_class=partial(argparse.RawDescriptionHelpFormatter, width=_LONGEST),
             allow_abbrev=False,
         )
+
+    def format_help(self) -> str:
+        """Return the help, as wide as the terminal is."""
+        self.formatter_class = argparse.RawDescriptionHelpFormatter
+        return super().format_help()
 
     def explain(self, text: str, *examples: str) -> None:
         """Say more than the summary, with examples."""
@@ -54,7 +61,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def parser_of(command: Command) -> Parser:
-    """The parser of a command, ready to be used."""
+    """Return the parser of a command, ready to be used."""
     parser = Parser(command)
     command.set_up(parser)
     taken = {each for action in parser._actions for each in action.option_strings}
@@ -78,7 +85,7 @@ def parser_of(command: Command) -> Parser:
 
 
 def count(text: str) -> int:
-    """A number of things, for arguments that are one."""
+    """Return a number of things, for arguments that are one."""
     if not (text.isascii() and text.isdecimal() and len(text) <= _DIGITS):
         raise argparse.ArgumentTypeError(f"{text[:_LONGEST]!r} is no number from 0 to a billion")
     return int(text)
@@ -99,14 +106,14 @@ def add_checkpoint(
     """Let a command be told which checkpoint is meant."""
     more.setdefault(
         "help",
-        "a checkpoint: part of its id, its step name, @ (the head), @- or @~2 (before it), "
-        "SESSION@",
+        "a checkpoint: the beginning of its id, its step name, @ (the head), @- or @~2 (before "
+        "it), SESSION@",
     )
     parser.add_argument(name, nargs=nargs, metavar="ID", **more)
 
 
 def split(arguments: Sequence[str]) -> tuple[str | None, list[str]]:
-    """The name of the command, and everything else in its order."""
+    """Return the name of the command, and everything else in its order."""
     rest = list(arguments)
     index = 0
     while index < len(rest):
@@ -118,13 +125,13 @@ def split(arguments: Sequence[str]) -> tuple[str | None, list[str]]:
 
 
 def guess(word: str, known: Iterable[str]) -> str:
-    """A suggestion for a word that was mistyped, to be put behind a message."""
+    """Return a suggestion for a word that was mistyped, to be put behind a message."""
     close = close_to(word, known)
     return f"; did you mean {' or '.join(close)}?" if close else ""
 
 
 def close_to(word: str, known: Iterable[str]) -> list[str]:
-    """The known words that are most like a word that was mistyped."""
+    """Return the known words that are most like a word that was mistyped."""
     import difflib
 
     if len(word) > _LONGEST:
@@ -134,7 +141,7 @@ def close_to(word: str, known: Iterable[str]) -> list[str]:
 
 
 def command_of(name: str) -> Command:
-    """The command of that name; else an error with a suggestion."""
+    """Return the command of that name; else an error with a suggestion."""
     if name in COMMANDS:
         return COMMANDS[name]
     shown = [each.name for each in COMMANDS.values() if each.group != HIDDEN]
@@ -142,7 +149,7 @@ def command_of(name: str) -> Command:
 
 
 def overview() -> str:
-    """What ``holdfast --help`` prints."""
+    """Return what ``holdfast --help`` prints."""
     lines = [
         "usage: holdfast COMMAND [OPTIONS]",
         "",
@@ -154,7 +161,7 @@ def overview() -> str:
     lines += [
         "",
         "holdfast COMMAND --help tells more about one; holdfast --version tells the version.",
-        "A checkpoint is named by part of its id, its step name, @ (the head of the newest",
-        "session), @- or @~2 (its ancestors), or SESSION@. Every command takes --json.",
+        "A checkpoint is named by the beginning of its id, its step name, @ (the head of the",
+        "newest session), @- or @~2 (its ancestors), or SESSION@. Every command takes --json.",
     ]
     return "\n".join(lines)

@@ -5,58 +5,60 @@ from __future__ import annotations
 from collections.abc import Collection
 from os.path import abspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self
 from urllib.parse import quote
 
+from holdfast.client.verb_group import R, VerbGroup
 from holdfast.errors import InvalidArgumentError
 from holdfast.model import Framework, make_payload
-from holdfast.runtime import Runtime
-from holdfast.runtime.engine import Engine
 from holdfast.runtime.steps import Plan, do
 from holdfast.stores.base import Store
-from holdfast.stores.urls import DEFAULT_PATH, open_store, shareable
-from holdfast.verbs import prune as pruning
+from holdfast.stores.discovery import DEFAULT_PATH, warn_of_second
+from holdfast.stores.urls import located, open_store, shareable
 from holdfast.verbs import save
-from holdfast.verbs.prune import Keep, Pruned
 
 if TYPE_CHECKING:
     from holdfast.stores.sqlite.connection import Durability
-    from holdfast.workspace import Snapshot, Workspace
-
-T = TypeVar("T")
-
-DEFAULT_GRACE = 3600.0
-"""Seconds for which gc leaves a chunk alone after it was written."""
+    from holdfast.workspace import AsyncWorkspace, Snapshot, Workspace
 
 
-R = TypeVar("R", bound=Runtime)
+class ClientBase(VerbGroup[R]):
+    """What both clients share: how they are opened, and what they check first.
 
-
-class ClientBase(Generic[R]):
-    """What both clients share: how they are opened, and what they check first."""
+    One is made from a store, ``SyncClient(MyStore())``, or opened by one of the methods below.
+    ``url`` is how other processes open the same store, if they can.
+    """
 
     _runtime_type: type[R]
 
-    def __init__(
-        self, store: Store, engine: Engine | None = None, *, url: str | None = None
-    ) -> None:
+    def __init__(self, store: Store, *, url: str | None = None) -> None:
         if not isinstance(store, Store):
             raise InvalidArgumentError(
                 f"a client is made from a store, not {type(store).__name__}; "
                 "use one of memory(), file(), sqlite() or open(url)"
             )
-        self.runtime = self._runtime_type(store, engine, url=url)
-        """What carries out the client's plans; sessions, workspaces and adapters are given it."""
-        self._engine = self.runtime.engine
+        super().__init__(self._runtime_type(store, url=url))
+
+    @classmethod
+    def over(cls, runtime: R) -> Self:
+        """Return a client that works through a runtime which is there already."""
+        client = cls.__new__(cls)
+        VerbGroup.__init__(client, runtime)
+        return client
 
     @classmethod
     def open(cls, url: str | None = None) -> Self:
-        """Open the store of a URL; by default that of HOLDFAST_URL, or the embedded SQLite file."""
+        """Open the store of a URL; by default the one that ``holdfast`` finds in this directory.
+
+        That is the store of HOLDFAST_URL, else the nearest ``.holdfast/`` upwards, else a new one
+        here, which the log of ``holdfast`` tells of.
+        """
+        url = located(url)
         return cls(open_store(url), url=shareable(url))
 
     @classmethod
     def memory(cls) -> Self:
-        """A store in memory, gone with the process."""
+        """Open a store in memory, gone with the process."""
         from holdfast.stores.memory import MemoryStore
 
         return cls(MemoryStore())
@@ -68,7 +70,7 @@ class ClientBase(Generic[R]):
         fmt: Literal["json", "pickle"] = "json",
         allow_pickle: bool = False,
     ) -> Self:
-        """A directory with one readable document for each checkpoint."""
+        """Open a directory with one readable document for each checkpoint."""
         from holdfast.stores.file.store import FileStore
 
         store = FileStore(directory, fmt, allow_pickle)
@@ -78,9 +80,10 @@ class ClientBase(Generic[R]):
 
     @classmethod
     def sqlite(cls, path: str | Path = DEFAULT_PATH, durability: Durability = "full") -> Self:
-        """An SQLite file. ``durability="full"``: an acknowledged save survives a power loss."""
+        """Open an SQLite file; with ``durability="full"`` a save survives a power loss."""
         from holdfast.stores.sqlite.store import SqliteStore
 
+        warn_of_second(path)
         store = SqliteStore(path, durability)
         return cls(store, url=f"sqlite:///{quote(abspath(path))}?durability={durability}")
 
@@ -93,7 +96,7 @@ class ClientBase(Generic[R]):
         timeout: float | None = None,
         allow_eviction: bool | None = None,
     ) -> Self:
-        """A Redis or Valkey server, a cluster (``redis+cluster://``), or one behind Sentinels.
+        """Open a Redis or Valkey server, a cluster (``redis+cluster://``), or one of Sentinels.
 
         One that drops keys when its memory is full is refused unless ``allow_eviction`` is given.
         """
@@ -105,20 +108,35 @@ class ClientBase(Generic[R]):
         return cls(store, url=shared)
 
     @classmethod
-    def postgres(cls, dsn: str, **options: Any) -> Self:
-        """A PostgreSQL database; ``schema``, ``pool_size`` and ``timeout`` may be given."""
+    def postgres(
+        cls,
+        dsn: str,
+        *,
+        schema: str | None = None,
+        pool_size: int | None = None,
+        timeout: float | None = None,
+    ) -> Self:
+        """Open a PostgreSQL database, by default its schema ``holdfast`` with 8 connections.
+
+        What does not answer within ``timeout`` (30 seconds) is a StoreConnectionError.
+        """
         from holdfast.stores.postgres.store import PostgresStore
 
-        return cls(PostgresStore(dsn, **options), url=None if options else dsn)
+        options = {"schema": schema, "pool_size": pool_size, "timeout": timeout}
+        given: dict[str, Any] = {name: what for name, what in options.items() if what is not None}
+        return cls(PostgresStore(dsn, **given), url=None if given else dsn)
 
     @property
     def url(self) -> str | None:
-        """How other processes open the same store; None if they cannot. It may hold a password."""
+        """Return how other processes open the same store; None if they cannot.
+
+        It may hold a password.
+        """
         return self.runtime.url
 
     @property
     def store(self) -> Store:
-        """The store this client works on."""
+        """Return the store this client works on."""
         return self.runtime.store
 
     def __repr__(self) -> str:
@@ -138,7 +156,7 @@ class ClientBase(Generic[R]):
         ttl_seconds: float | None,
         append_only: Collection[str],
         events: bool,
-        workspace: Workspace | None,
+        workspace: Workspace | AsyncWorkspace | None,
         metadata: dict[str, Any],
     ) -> Plan[str]:
         if not isinstance(events, bool):
@@ -148,8 +166,8 @@ class ClientBase(Generic[R]):
         paths = (append_only,) if isinstance(append_only, str) else append_only
         if not isinstance(paths, Collection) or not all(isinstance(path, str) for path in paths):
             raise InvalidArgumentError(f"append_only is a list of paths, not {append_only!r}")
-        files = None if workspace is None else (yield from self._captured(workspace))
-        part = None if files is None else files.as_value()
+        captured = None if workspace is None else (yield from self._captured(workspace))
+        part = None if captured is None else captured[1].as_value()
         saved = yield from save.save(
             self._engine,
             agent_id=agent_id,
@@ -164,25 +182,19 @@ class ClientBase(Generic[R]):
             append_only=paths,
             events=events,
         )
-        if workspace is not None and files is not None:
-            snapshot, keeper = files, workspace
-            yield from do(lambda: keeper.saved_with(snapshot, saved))
+        if captured is not None:
+            directory, snapshot = captured
+            yield from do(lambda: directory.saved_with(snapshot, saved))
             if session_id is not None:
                 session = session_id
-                yield from do(lambda: keeper.works_for(agent_id, session))
+                yield from do(lambda: directory.works_for(agent_id, session))
         return saved
 
-    def _captured(self, workspace: Workspace) -> Plan[Snapshot]:
-        from holdfast.workspace.workspace import as_workspace
+    def _captured(self, given: Workspace | AsyncWorkspace) -> Plan[tuple[Workspace, Snapshot]]:
+        from holdfast.workspace.async_workspace import as_workspace
 
-        checked = as_workspace(workspace)
-        return (yield from do(lambda: checked.snapshot_for_checkpoint(store=self.runtime.store)))
+        def capture() -> tuple[Workspace, Snapshot]:
+            workspace = as_workspace(given)
+            return workspace, workspace.snapshot_for_checkpoint(store=self.runtime.store)
 
-    def _prune(self, policy: Keep | None, dry_run: bool, rules: dict[str, Any]) -> Plan[Pruned]:
-        if policy is not None and rules:
-            raise InvalidArgumentError("give prune() a policy or rules, not both")
-        try:
-            keep = policy if policy is not None else Keep(**rules)
-        except TypeError as error:
-            raise InvalidArgumentError(f"no such rule: {error}") from None
-        return pruning.prune(self._engine, keep, dry_run)
+        return (yield from do(capture))

@@ -7,35 +7,32 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
-from holdfast.client.base import DEFAULT_GRACE, ClientBase
+from holdfast.client.agent_first import agent_first
+from holdfast.client.approvals import Approvals
+from holdfast.client.base import ClientBase
+from holdfast.client.effects import Effects
+from holdfast.client.events import Events
+from holdfast.client.handoffs import Handoffs
+from holdfast.client.upkeep import Upkeep
 from holdfast.core.codec import OnUnknown
-from holdfast.core.contracts import Contract
 from holdfast.core.diff import Diff
 from holdfast.model import Checkpoint, CheckpointInfo, Framework
-from holdfast.runtime import SyncRuntime, steps
-from holdfast.stores.base import Collected, SessionInfo, Stats
-from holdfast.verbs import bundle, handoff, interrupts, read, save, upkeep, verify
-from holdfast.verbs import events as happenings
-from holdfast.verbs.bundle import Exported, Imported
-from holdfast.verbs.events import Event
-from holdfast.verbs.handoff import DEFAULT_LEASE, Offer
+from holdfast.runtime import SyncRuntime
+from holdfast.stores.base import SessionInfo
+from holdfast.verbs import interrupts, read, save
 from holdfast.verbs.interrupts import OpenInterrupt
 from holdfast.verbs.lineage import Tree
-from holdfast.verbs.prune import Keep, Pruned
-from holdfast.verbs.verify import Progress, Verified
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from holdfast.session.approval import Question
     from holdfast.session.exploration import Exploration, Outcome
     from holdfast.session.replay import ReplayedStep
     from holdfast.session.run import Run
-    from holdfast.session.unknown import UnknownCall
-    from holdfast.workspace import Workspace
+    from holdfast.workspace import AsyncWorkspace, Workspace
 
 
-class SyncClient(ClientBase[SyncRuntime]):
+class SyncClient(ClientBase[SyncRuntime], Handoffs, Events, Approvals, Effects, Upkeep):
     """Checkpoints, for programs that are not async. Safe to share between threads.
 
     >>> from holdfast import SyncClient
@@ -47,6 +44,31 @@ class SyncClient(ClientBase[SyncRuntime]):
     """
 
     _runtime_type = SyncRuntime
+
+    @property
+    def handoffs(self) -> Handoffs:
+        """Return the verbs of handing work to another agent: ``handoff``, ``accept``…"""
+        return Handoffs(self.runtime)
+
+    @property
+    def events(self) -> Events:
+        """Return the verbs of channels: ``publish`` and ``subscribe``."""
+        return Events(self.runtime)
+
+    @property
+    def approvals(self) -> Approvals:
+        """Return the verbs of calls that wait to be allowed: ``pending``, ``approve``, ``deny``."""
+        return Approvals(self.runtime)
+
+    @property
+    def effects(self) -> Effects:
+        """Return the verbs of calls of unknown end: ``unknown_effects`` and ``resolve``."""
+        return Effects(self.runtime)
+
+    @property
+    def upkeep(self) -> Upkeep:
+        """Return the verbs of looking after the store: ``prune``, ``gc``, ``verify``…"""
+        return Upkeep(self.runtime)
 
     def save(
         self,
@@ -62,7 +84,7 @@ class SyncClient(ClientBase[SyncRuntime]):
         *,
         append_only: Collection[str] = (),
         events: bool = False,
-        workspace: Workspace | None = None,
+        workspace: Workspace | AsyncWorkspace | None = None,
         **metadata: Any,
     ) -> str:
         """Keep a state as a new checkpoint and return its id.
@@ -98,7 +120,7 @@ class SyncClient(ClientBase[SyncRuntime]):
     def restore(
         self, checkpoint_id: str, verify: bool = True, on_unknown: OnUnknown = "raise"
     ) -> Checkpoint:
-        """The checkpoint of that id, its integrity proven unless ``verify`` is off."""
+        """Return the checkpoint of that id, its integrity proven unless ``verify`` is off."""
         return self.runtime.run(read.restore(self._engine, checkpoint_id, verify, on_unknown))
 
     def restore_workspace(self, checkpoint_id: str, to: str | Path) -> Workspace:
@@ -112,7 +134,7 @@ class SyncClient(ClientBase[SyncRuntime]):
         return checkout(checkpoint_id, to, self)
 
     def latest(self, agent_id: str, session_id: str) -> Checkpoint | None:
-        """The newest checkpoint of a session, or None if it has none."""
+        """Return the newest checkpoint of a session, or None if it has none."""
         return self.runtime.run(read.latest(self._engine, agent_id, session_id))
 
     @overload
@@ -144,7 +166,7 @@ class SyncClient(ClientBase[SyncRuntime]):
         before: str | None = None,
         with_state: bool = False,
     ) -> list[CheckpointInfo] | list[Checkpoint]:
-        """The checkpoints of a session, newest first; ``before`` an id for the next page."""
+        """Return the checkpoints of a session, newest first; ``before`` an id for the next page."""
         return self.runtime.run(
             read.timeline(self._engine, agent_id, session_id, limit, before, with_state)
         )
@@ -162,7 +184,7 @@ class SyncClient(ClientBase[SyncRuntime]):
         limit: int | None = 50,
         before: str | None = None,
     ) -> list[CheckpointInfo]:
-        """Checkpoints by what is known of them, newest first, of the whole store by default."""
+        """Return checkpoints by what is known of them, newest first; by default all of them."""
         return self.runtime.run(
             read.find(
                 agent_id=agent_id,
@@ -178,19 +200,19 @@ class SyncClient(ClientBase[SyncRuntime]):
         )
 
     def sessions(self, agent_id: str | None = None) -> list[SessionInfo]:
-        """Every session with its head, the one touched last first."""
+        """Return every session with its head, the one touched last first."""
         return self.runtime.run(read.sessions(agent_id))
 
     def ancestors(self, checkpoint_id: str) -> list[CheckpointInfo]:
-        """The parent of a checkpoint, its parent, and so on, back to the root."""
+        """Return the parent of a checkpoint, its parent, and so on, back to the root."""
         return self.runtime.run(read.ancestors(checkpoint_id))
 
     def tree(self, agent_id: str, session_id: str) -> Tree:
-        """The checkpoints of a session, and of the sessions forked from it, as a tree."""
+        """Return the checkpoints of a session, and of the sessions forked from it, as a tree."""
         return self.runtime.run(read.tree(agent_id, session_id))
 
     def diff(self, a: str, b: str) -> Diff:
-        """What changed from one checkpoint to another."""
+        """Return what changed from one checkpoint to another."""
         return self.runtime.run(read.diff(self._engine, a, b))
 
     def fork(
@@ -200,114 +222,10 @@ class SyncClient(ClientBase[SyncRuntime]):
         execution_state: Any = None,
         context: dict[str, Any] | None = None,
     ) -> str:
-        """Begin a new session at a checkpoint, with its state or another; returns the new id."""
+        """Begin a new session at a checkpoint, with its state or another, and return its id."""
         return self.runtime.run(
             save.fork(self._engine, checkpoint_id, session_id, execution_state, context)
         )
-
-    def handoff(
-        self,
-        checkpoint_id: str,
-        target_agent_id: str,
-        contract: Contract | None = None,
-        ttl_seconds: float | None = None,
-        *,
-        events: bool = True,
-    ) -> str:
-        """Offer a checkpoint to another agent, and announce it; returns the id of the offer.
-
-        The contract is a pydantic model, a dataclass or a JSON Schema that the state has to fit
-        (ContractError names where it does not), or a name that is only recorded. An offer with a
-        ``ttl_seconds`` is gone when that is over.
-        """
-        return self.runtime.run(
-            handoff.handoff(
-                self._engine, checkpoint_id, target_agent_id, contract, ttl_seconds, events
-            )
-        )
-
-    def inbox(self, agent_id: str, *, every: bool = False) -> list[Offer]:
-        """The open offers to an agent, the oldest first; with ``every`` all there are."""
-        return self.runtime.run(handoff.inbox(self._engine, agent_id, every))
-
-    def offer(self, checkpoint_id: str) -> Offer:
-        """An offer, and what became of it so far."""
-        return self.runtime.run(handoff.offer(self._engine, checkpoint_id))
-
-    def accept(
-        self,
-        checkpoint_id: str,
-        contract: Contract | None = None,
-        *,
-        session_id: str | None = None,
-        worker: str | None = None,
-        lease_seconds: float = DEFAULT_LEASE,
-    ) -> Checkpoint:
-        """Claim an offer, and go on from it in a session of the receiving agent.
-
-        Of several workers one wins; the others get a HandoffError. Saving in that session renews
-        the claim. If it is neither renewed nor settled, the offer returns to the inbox when the
-        lease ends, and who accepts it next goes on from what was saved last.
-        """
-        return self.runtime.run(
-            handoff.accept(self._engine, checkpoint_id, contract, session_id, worker, lease_seconds)
-        )
-
-    def take(
-        self,
-        agent_id: str,
-        contract: Contract | None = None,
-        *,
-        worker: str | None = None,
-        lease_seconds: float = DEFAULT_LEASE,
-        timeout: float | None = None,
-    ) -> Checkpoint | None:
-        """Accept the oldest open offer to an agent, waiting for one; None after ``timeout``."""
-        return self.runtime.run(
-            handoff.take(self._engine, agent_id, contract, worker, lease_seconds, timeout)
-        )
-
-    def renew(self, checkpoint_id: str, lease_seconds: float | None = None) -> Offer:
-        """Hold on to an offer for another lease; a HandoffError if it was lost to another."""
-        return self.runtime.run(handoff.renew(self._engine, checkpoint_id, lease_seconds))
-
-    def complete(self, checkpoint_id: str, reason: str | None = None) -> Offer:
-        """Say that the work on an offer is done; only who holds it can, and only once."""
-        return self.runtime.run(handoff.settle(self._engine, checkpoint_id, "completed", reason))
-
-    def reject(self, checkpoint_id: str, reason: str | None = None) -> Offer:
-        """Turn an offer down for good, and say why."""
-        return self.runtime.run(handoff.settle(self._engine, checkpoint_id, "rejected", reason))
-
-    def publish(
-        self,
-        channel: str,
-        checkpoint_id: str | None = None,
-        *,
-        ttl_seconds: float | None = None,
-        **data: Any,
-    ) -> None:
-        """Announce something on a channel; it is durable when this returns."""
-        self.runtime.run(
-            happenings.publish(self._engine, channel, checkpoint_id, data, ttl_seconds)
-        )
-
-    def subscribe(
-        self, channel: str, after: str | Event | None = None, *, timeout: float | None = None
-    ) -> Iterator[Event]:
-        """The events of a channel in order: all that are kept, then new ones as they come.
-
-        ``after`` the cursor of the last event you have dealt with, each comes at least once, also
-        over restarts. Ends when ``timeout`` seconds pass without one.
-        """
-        happenings.scope(channel)
-        return self._follow(channel, happenings.place(after), timeout)
-
-    def _follow(self, channel: str, at: int, timeout: float | None) -> Iterator[Event]:
-        while self.runtime.run(happenings.wait(self._engine, channel, at, timeout)):
-            for event in self.runtime.run(happenings.read(self._engine, channel, at)):
-                at = int(event.cursor)
-                yield event
 
     def session(
         self,
@@ -364,75 +282,11 @@ class SyncClient(ClientBase[SyncRuntime]):
         )
         return Run(self.runtime, options, files_of(self.runtime, workspace))
 
-    def pending(self, agent_id: str | None = None) -> list[Question]:
-        """Calls that wait for approval, of all sessions, the oldest first."""
-        from holdfast.session import approval
-
-        return self.runtime.run(approval.pending(self._engine, agent_id))
-
     def interrupts(
         self, agent_id: str | None = None, session_id: str | None = None
     ) -> list[OpenInterrupt]:
-        """What LangGraph threads have asked (``interrupt``) and wait for an answer to."""
+        """Return what LangGraph threads have asked (``interrupt``) and wait for an answer to."""
         return self.runtime.run(interrupts.open_interrupts(self._engine, agent_id, session_id))
-
-    def approve(
-        self,
-        effect_id: str,
-        reason: str | None = None,
-        *,
-        args: tuple[Any, ...] | None = None,
-        kwargs: dict[str, Any] | None = None,
-    ) -> Question:
-        """Allow a call that waits; with ``args`` or ``kwargs`` it is made with those instead."""
-        from holdfast.session import approval
-
-        decision = approval.Decision(True, reason, args, kwargs)
-        return self.runtime.run(approval.decide(self._engine, effect_id, decision))
-
-    def deny(self, effect_id: str, reason: str | None = None) -> Question:
-        """Refuse a call that waits; the program gets ApprovalDenied."""
-        from holdfast.session import approval
-
-        decision = approval.Decision(False, reason)
-        return self.runtime.run(approval.decide(self._engine, effect_id, decision))
-
-    def unknown_effects(
-        self, agent_id: str | None = None, session_id: str | None = None
-    ) -> list[UnknownCall]:
-        """Calls of unknown end that wait to be decided of, of all sessions, the oldest first.
-
-        They may have done something that lasts. What a process is making just now is not among
-        them.
-        """
-        from holdfast.session import unknown
-
-        return self.runtime.run(unknown.unknown_calls(self._engine, agent_id, session_id))
-
-    def resolve(
-        self,
-        effect_id: str,
-        *,
-        done: Any = ...,
-        failed: str | Exception | bool | None = None,
-        retry: bool = False,
-        takeover: bool = False,
-    ) -> UnknownCall:
-        """Decide of a call of unknown end: it gave ``done``, ``failed``, or is to be made again.
-
-        It is as if the program had decided with ``run.unknown_effects()``; when it is resumed, it
-        finds that. A session that a living process works on is an error.
-        """
-        from holdfast.session import unknown
-
-        verdict = unknown.verdict(done, failed, retry)
-        call = self.runtime.run(unknown.find(self._engine, effect_id))
-        session = unknown.session_of(self._engine, call, takeover)
-        try:
-            self.runtime.run(unknown.decide(session, call, verdict))
-        finally:
-            self.runtime.run(session.checkpointer.release())
-        return call
 
     def explore(
         self,
@@ -458,67 +312,37 @@ class SyncClient(ClientBase[SyncRuntime]):
         terms = Terms(score, executor, timeout, workspace, stop_when, progress)
         return explore(self.runtime, checkpoint, strategies, terms)
 
-    def bisect(self, *where: Any) -> CheckpointInfo | None:
-        """``bisect(session_id, predicate)``, or with the agent first: the first bad checkpoint.
+    @agent_first
+    def bisect(
+        self,
+        session_id: str,
+        predicate: Callable[[Checkpoint], Any],
+        *,
+        agent_id: str | None = None,
+    ) -> CheckpointInfo | None:
+        """Return the first checkpoint of a session of which a predicate does not hold.
 
-        The predicate, a function of a Checkpoint, holds up to some checkpoint and not from there
-        on; few are looked at. None if it holds of the newest.
+        It holds up to some checkpoint and not from there on; few are looked at. None if it holds
+        of the newest. The agent has to be named where several have a session of that name.
         """
         from holdfast.session import replay
 
-        return self.runtime.run(replay.bisect(self._engine, where))
+        return self.runtime.run(replay.bisect(self._engine, session_id, predicate, agent_id))
 
-    def replay(self, *session: str) -> Iterator[ReplayedStep]:
-        """``replay(session_id)``, or with the agent first: what was recorded, step by step.
+    @agent_first
+    def replay(self, session_id: str, *, agent_id: str | None = None) -> Iterator[ReplayedStep]:
+        """Yield what was recorded of a session, step by step; nothing is executed.
 
-        Nothing is executed.
+        The agent has to be named where several have a session of that name.
         """
         from holdfast.session import replay
 
         before = None
-        for info in self.runtime.run(replay.chain(session)):
+        for info in self.runtime.run(replay.chain(session_id, agent_id)):
             yield self.runtime.run(replay.step(self._engine, self.runtime.store, before, info))
             before = info
         if before is not None:
             yield from self.runtime.run(replay.last_step(self._engine, before))
-
-    def expire(self, checkpoint_id: str) -> bool:
-        """Remove a checkpoint now; False if there is none."""
-        return self.runtime.run(upkeep.expire(self._engine, checkpoint_id))
-
-    def prune(self, policy: Keep | None = None, *, dry_run: bool = False, **rules: Any) -> Pruned:
-        """Remove what a policy does not keep: ``prune(Keep(last=10))`` or ``prune(last=10)``."""
-        return self.runtime.run(self._prune(policy, dry_run, rules))
-
-    def gc(self, grace_seconds: float = DEFAULT_GRACE, dry_run: bool = False) -> Collected:
-        """Remove what has expired, and chunks that no checkpoint needs."""
-        return self.runtime.run(upkeep.gc(self._engine, grace_seconds, dry_run))
-
-    def verify(self, progress: Progress | None = None) -> Verified:
-        """Read every checkpoint and name each that is damaged."""
-        return self.runtime.run(verify.verify(self._engine, progress))
-
-    def stats(self) -> Stats:
-        """How much the store holds."""
-        return self.runtime.run(steps.stats())
-
-    def export(
-        self,
-        file: str | Path,
-        *,
-        agent_id: str | None = None,
-        session_id: str | None = None,
-        ids: Collection[str] | None = None,
-        progress: Progress | None = None,
-    ) -> Exported:
-        """Write checkpoints to a bundle file that any store can import."""
-        return self.runtime.run(
-            bundle.export(self._engine, file, agent_id, session_id, ids, progress)
-        )
-
-    def import_(self, file: str | Path, *, progress: Progress | None = None) -> Imported:
-        """Bring the checkpoints of a bundle file into this store."""
-        return self.runtime.run(bundle.import_(self._engine, file, progress))
 
     def close(self) -> None:
         """Release the store; closing twice does nothing."""

@@ -7,26 +7,24 @@ surrogates, keys that are not strings, bytearrays) is found first and rewritten 
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable
 from typing import Any, Literal
 
 import ormsgpack
 
-from holdfast.core import basics, objects
-from holdfast.core.format import ID_BYTES
+from holdfast.core.hooked_unpacker import HookedUnpacker
 from holdfast.core.kinds import (
-    REGISTERED,
     Kind,
     Ready,
+    Revives,
     Unkeepable,
-    add,
     by_code,
+    bytes_codes,
     exactly,
     kind_of,
 )
-from holdfast.core.raw import Link, Raw
-from holdfast.core.scan import Scan
+from holdfast.core.kinds.pickled import PICKLE, stable_pickle
+from holdfast.core.raw import Raw
 from holdfast.errors import CheckpointIntegrityError, SerializationError, UnknownTypeError
 
 OnUnknown = Literal["raise", "raw"]
@@ -38,9 +36,6 @@ MAX_NESTING = 100
 
 _QUICK_NESTING = 16
 """Objects within objects that are packed without looking at the depth of all that is in them."""
-
-PICKLE = 60
-LINK = 61
 
 _PACK = (
     ormsgpack.OPT_PASSTHROUGH_TUPLE
@@ -73,7 +68,7 @@ class Packer:
         self._interrupt: BaseException | None = None
 
     def pack_trusting(self, value: Any) -> bytes:
-        """The same, but a bytearray may be taken for bytes: only good for comparing."""
+        """Pack, but take a bytearray for bytes: only good for comparing."""
         self._trusting = True
         try:
             return self.pack(value)
@@ -81,7 +76,7 @@ class Packer:
             self._trusting = False
 
     def pack(self, value: Any) -> bytes:
-        """The bytes of a value; SerializationError names the path of what cannot be kept."""
+        """Return the bytes of a value; SerializationError names the path of what cannot be kept."""
         try:
             data = ormsgpack.packb(value, self._extension, _PACK)
             if self._trusting or not _may_hold_bytes(data):
@@ -116,7 +111,7 @@ class Packer:
             self._depth_allowed = _QUICK_NESTING
 
     def reduce(self, value: Any, ordered: bool = True) -> tuple[int, Any]:
-        """The code and plain data of a value that msgpack does not know.
+        """Return the code and plain data of a value that msgpack does not know.
 
         The elements of a set are put in order, unless the caller does that.
         """
@@ -131,11 +126,13 @@ class Packer:
         except Unkeepable:
             if not self.allow_pickle:
                 raise
-            return PICKLE, _stable_pickle(value)
+            return PICKLE, stable_pickle(value)
         if type(plain) is Ready:
             return plain.code, plain.plain
-        if ordered and kind.code in _UNORDERED and isinstance(value, (set, frozenset)):
-            self._put_in_order(plain[1] if kind.code == objects.SUBCLASS else plain)
+        if ordered and kind.shape.may_be_unordered:
+            elements = kind.shape.unordered(plain)
+            if elements is not None:
+                self._put_in_order(elements)
         return kind.code, plain
 
     def _put_in_order(self, elements: list[Any]) -> None:
@@ -152,7 +149,7 @@ class Packer:
             if self._depth > self._depth_allowed:
                 raise RecursionError
             code, plain = self.reduce(value)
-            data = plain if code in BYTES_KINDS else self.pack(plain)
+            data = plain if code in bytes_codes else self.pack(plain)
             return ormsgpack.Ext(code, data)
         except BaseException as error:
             if not isinstance(error, Exception):  # an interrupt, which msgpack would hide
@@ -172,7 +169,7 @@ def _may_hold_bytes(data: bytes) -> bool:
 
 
 def _bytes_types(value: Any) -> set[type]:
-    """Which of bytes, bytearray and memoryview are among plain lists and dicts.
+    """Return which of bytes, bytearray and memoryview are among plain lists and dicts.
 
     msgpack writes all three as bytes.
     """
@@ -194,15 +191,10 @@ def _bytes_types(value: Any) -> set[type]:
     return seen & {bytes, bytearray, memoryview}
 
 
-def _stable_pickle(value: Any) -> bytes:
-    try:
-        # Once through, so that what is loaded pickles to the same bytes again.
-        return pickle.dumps(pickle.loads(pickle.dumps(value, 5)), 5)  # noqa: S301
-    except Exception as error:
-        raise Unkeepable(f"cannot be pickled either ({error}); exclude it") from error
+_OWN_TYPES, _NAMED_CLASS = Revives.OWN_TYPES, Revives.NAMED_CLASS
 
 
-class Unpacker(Scan):
+class Unpacker(HookedUnpacker):
     """Revives values under the safety rules; ``extra`` adds extension codes (chunks)."""
 
     __slots__ = ("allow_pickle", "extra", "on_unknown", "trusts")
@@ -221,16 +213,16 @@ class Unpacker(Scan):
         self.extra = extra
 
     def missing(self, code: int, plain: Any, why: str) -> Any:
-        """See Reader.missing."""
+        """Raise, or give the stand-in, as Reviver.missing says."""
         if self.on_unknown == "raw":
             return Raw(code, plain)
         raise UnknownTypeError("$", exactly(plain[0], str), why)
 
     def meet(self, code: int, data: bytes) -> Any:
-        """The value of an extension, of the kind that has its code."""
+        """Return the value of an extension, of the kind that has its code."""
         kind = by_code.get(code)
         if kind is not None:
-            plain = data if code in BYTES_KINDS else self.unpack(data)
+            plain = data if code in bytes_codes else self.unpack(data)
             return self._checked(kind, plain)
         if self.extra is not None:
             return self.extra(code, data)
@@ -238,8 +230,11 @@ class Unpacker(Scan):
 
     def _checked(self, kind: Kind, plain: Any) -> Any:
         try:
-            if self.trusts is not None and kind.code in NAMED_KINDS and not self.trusts(plain[0]):
-                return Raw(kind.code, plain)
+            if kind.revives is _NAMED_CLASS:
+                if self.trusts is not None and not self.trusts(exactly(plain[0], str)):
+                    return Raw(kind.code, plain)
+            elif kind.revives is not _OWN_TYPES and not self.allow_pickle:
+                raise _pickled(kind)
             return kind.revive(plain, self)
         except (CheckpointIntegrityError, SerializationError, MemoryError):
             raise
@@ -249,49 +244,16 @@ class Unpacker(Scan):
             ) from error
 
 
-def _revive_pickle(plain: bytes, reader: Any) -> Any:
-    if not reader.allow_pickle:
-        raise SerializationError(
-            "$", "a pickled value is only loaded where the client was opened with allow_pickle=True"
-        )
-    try:
-        return pickle.loads(plain)  # noqa: S301
-    except Exception as error:
-        raise SerializationError("$", f"a pickled value cannot be loaded ({error!r})") from error
-
-
-def _reduce_link(link: Link) -> bytes:
-    return link.name + b"\x00" if link.is_leaf else link.name
-
-
-def _revive_link(plain: bytes, reader: Any) -> Link:
-    return link_of(plain)
-
-
-def link_of(plain: bytes) -> Link:
-    """The link that these bytes of a chunk stand for."""
-    name, mark = plain[:ID_BYTES], plain[ID_BYTES:]
-    if len(name) != ID_BYTES or mark not in (b"", b"\x00"):
-        raise CheckpointIntegrityError(None, f"a link of {len(plain)} bytes")
-    return Link(name, bool(mark))
-
-
-add(Kind(PICKLE, "pickle", lambda value: value, _revive_pickle))
-add(Kind(LINK, "link", _reduce_link, _revive_link), Link)
-BYTES_KINDS = frozenset({basics.BIG_INT, basics.SURROGATES, PICKLE, LINK})
-"""Kinds whose plain data is the extension's bytes as they are."""
-NAMED_KINDS = frozenset(
-    {
-        *(objects.OBJECT, objects.ENUM, objects.NAMED_TUPLE, objects.EXCEPTION, objects.SUBCLASS),
-        *(objects.CLASS, objects.PYDANTIC, objects.PYDANTIC_V1, objects.STRUCT, REGISTERED),
-    }
-)
-"""Kinds whose plain data begins with the name of a class."""
-_UNORDERED = frozenset({basics.SET, basics.FROZENSET, objects.SUBCLASS})
+def _pickled(kind: Kind) -> SerializationError:
+    return SerializationError(
+        "$",
+        f"a value of the kind {kind.name} is only loaded where the client was opened with "
+        "allow_pickle=True",
+    )
 
 
 def pack(value: Any, allow_pickle: bool = False) -> bytes:
-    """The bytes of a value, types kept exactly.
+    """Return the bytes of a value, types kept exactly.
 
     >>> from holdfast.core.codec import pack, unpack
     >>> unpack(pack({"when": (1, 2.0)}))
@@ -301,5 +263,5 @@ def pack(value: Any, allow_pickle: bool = False) -> bytes:
 
 
 def unpack(data: bytes, on_unknown: OnUnknown = "raise", allow_pickle: bool = False) -> Any:
-    """The value of packed bytes; loads no module and calls nothing that the bytes name."""
+    """Return the value of packed bytes; loads no module and calls nothing that the bytes name."""
     return Unpacker(on_unknown, allow_pickle).unpack(data)

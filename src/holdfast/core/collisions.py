@@ -30,7 +30,7 @@ def check_set(elements: Sequence[Any], steps: int = STEPS_AT_MOST) -> None:
 
 
 def check_keys(keys: Sequence[Any], steps: int = STEPS_AT_MOST) -> None:
-    """The same for the keys of a dict."""
+    """Refuse keys of which a dict would take far longer to make than of others."""
     if len(keys) > FEW:
         _check(keys, steps, _dict_tables(len(keys)), 0)
 
@@ -52,7 +52,7 @@ _Table = tuple[int, int]
 
 
 def _set_tables(count: int) -> list[_Table]:
-    """The tables that CPython makes on the way to a set of so many elements."""
+    """Return the tables that CPython makes on the way to a set of so many elements."""
     tables, mask = [], 7
     while (full := -(-mask * 3 // 5)) < count:
         tables.append((mask, full))

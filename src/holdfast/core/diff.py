@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -63,7 +64,7 @@ class Diff:
         return "\n".join(lines)
 
     def part(self, root: str) -> Diff:
-        """Only what is below a root: ``$`` for the state, ``context``, ``tasks``, ``effects``."""
+        """Return what is below a root: ``$`` for the state, ``context``, ``tasks``, ``effects``."""
         kept = Diff()
         for name in _TABLES:
             mine = getattr(kept, name)
@@ -73,12 +74,12 @@ class Diff:
         return kept
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain data: four dicts by path."""
+        """Return plain data: four dicts by path."""
         return {name: dict(getattr(self, name)) for name in _TABLES}
 
 
 def is_below(path: str, root: str) -> bool:
-    """Whether a path is a root (``$``, ``context``) or leads to something in it.
+    """Return whether a path is a root (``$``, ``context``) or leads to something in it.
 
     >>> from holdfast.core.diff import is_below
     >>> is_below("$.plan[0]", "$"), is_below("context.user", "$")
@@ -92,22 +93,22 @@ def _short(value: Any) -> str:
 
 
 def diff_values(old: Any, new: Any) -> Diff:
-    """What changed between two values in memory.
+    """Return what changed between two values in memory.
 
     >>> from holdfast.core.diff import diff_values
     >>> print(diff_values({"step": 1, "log": ["a"]}, {"step": 2, "log": ["a", "b"]}))
     ~ $.step: 1 -> 2
     + $.log[1]: 'b'
     """
-    from holdfast.core.chunks import encode
-    from holdfast.core.differ import diff_roots
+    from holdfast.core.chunk_encoder import encode
+    from holdfast.core.differ import Asking, diff_roots
+    from holdfast.system.drive import drive
 
     a, b = encode({"execution_state": old}), encode({"execution_state": new})
     chunks = {**a.chunks, **b.chunks}
-    work = diff_roots(a.root, b.root)
-    try:
-        next(work)
-        while True:
-            work.send(chunks)
-    except StopIteration as end:
-        return end.value  # type: ignore[no-any-return]
+
+    def ask(names: Collection[bytes]) -> Asking[dict[bytes, bytes]]:
+        given: dict[bytes, bytes] = yield names
+        return given
+
+    return drive(diff_roots(a.root, b.root, ask), lambda names: chunks)

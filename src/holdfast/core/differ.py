@@ -8,17 +8,14 @@ difference is the value itself.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from typing import Any, TypeVar
 
 import ormsgpack
 from xxhash import xxh3_64_hexdigest
 
-from holdfast.core.align import aligned, trimmed
-from holdfast.core.basics import ORDERED_DICT, PAIRS
-from holdfast.core.codec import BYTES_KINDS
-from holdfast.core.diff import ByPath, Diff
-from holdfast.core.format import (
+from holdfast.core.chunk_decoder import DEFAULT_LIMITS, decode, inner_index, references
+from holdfast.core.chunk_format import (
     PAGED_BYTES,
     PAGED_DICT,
     PAGED_LIST,
@@ -27,17 +24,20 @@ from holdfast.core.format import (
     REF_NODE,
     unpack_index,
 )
-from holdfast.core.kinds import Ready
-from holdfast.core.objects import SUBCLASS
-from holdfast.core.parts import LISTS, MAPPINGS, SETS, has_parts, parts_of
+from holdfast.core.diff import ByPath, Diff
+from holdfast.core.kinds import Ready, bytes_codes, shape_of
+from holdfast.core.kinds.plain_shapes import Parts
+from holdfast.core.kinds.standard import PAIRS
+from holdfast.core.list_alignment import aligned, trimmed
 from holdfast.core.safe_repr import shown
-from holdfast.core.shallow import Hole, shallow
-from holdfast.core.tree import DEFAULT_LIMITS, decode, inner_index, references
+from holdfast.core.shallow_reader import Hole, shallow
 from holdfast.errors import CheckpointIntegrityError
+from holdfast.system.drive import drive
 
 T = TypeVar("T")
-Chunks = Mapping[bytes, bytes]
-Asking = Generator[Iterable[bytes], Chunks, T]
+Asking = Generator[Any, Any, T]
+Fetch = Callable[[Collection[bytes]], Asking[Mapping[bytes, bytes]]]
+"""Gives chunks by name, and may have to wait for them."""
 
 _ROOT_PATHS = {
     "execution_state": "$",
@@ -49,9 +49,9 @@ _ROOT_PATHS = {
 _KEY_WIDTH = 200
 
 
-def diff_roots(old: bytes, new: bytes, allow_pickle: bool = False) -> Asking[Diff]:
-    """What changed between two states, given chunks as it asks for them."""
-    differ = _Differ(allow_pickle)
+def diff_roots(old: bytes, new: bytes, fetch: Fetch, allow_pickle: bool = False) -> Asking[Diff]:
+    """Return what changed between two states, of which only the chunks that differ are fetched."""
+    differ = _Differ(fetch, allow_pickle)
     try:
         yield from differ.payloads(old, new)
     except RecursionError:
@@ -77,12 +77,13 @@ class _Chunks(dict[bytes, bytes]):
         return raw
 
     def get(self, name: bytes, default: Any = None) -> Any:
-        """As the decoder asks."""
+        """Return a chunk as the decoder asks for it."""
         return self.opened(name) if name in self else default
 
 
 class _Differ:
-    def __init__(self, allow_pickle: bool) -> None:
+    def __init__(self, fetch: Fetch, allow_pickle: bool) -> None:
+        self._fetch = fetch
         self.diff = Diff()
         self.allow_pickle = allow_pickle
         self.chunks = _Chunks()
@@ -103,7 +104,7 @@ class _Differ:
     def _need(self, names: Iterable[bytes]) -> Asking[None]:
         missing = [name for name in names if name not in self.chunks]
         if missing:
-            given = yield missing
+            given = yield from self._fetch(missing)
             for name in missing:
                 if name not in given:
                     raise CheckpointIntegrityError(None, f"chunk {name.hex()} is missing")
@@ -140,7 +141,7 @@ class _Differ:
             yield from self._replaced(a, b, path)
 
     def _replaced(self, a: Any, b: Any, path: str) -> Asking[None]:
-        """One value in place of another, unless they are the same, kept in two ways."""
+        """Tell that one value took another's place, unless they are the same, kept in two ways."""
         yield from self._need_all(a)
         yield from self._need_all(b)
         if _bytes(self._whole(a)) != _bytes(self._whole(b)):
@@ -149,14 +150,14 @@ class _Differ:
     # Following references.
 
     def _resolved(self, value: Any) -> Asking[Any]:
-        """What a reference leads to; pages stay closed."""
+        """Return what a reference leads to; pages stay closed."""
         while type(value) is Hole and value.code in (REF_LEAF, REF_NODE):
             yield from self._need((value.data,))
             value = shallow(self.chunks.opened(value.data))
         return value
 
     def _opened(self, value: Any) -> Asking[Any]:
-        """The same, and a paged list or dict as a whole, its elements shallow."""
+        """Resolve, and return a paged list or dict as a whole, its elements shallow."""
         value = yield from self._resolved(value)
         if type(value) is Hole and value.code in (PAGED_LIST, PAGED_DICT):
             pages = yield from self._flat(value.data)
@@ -164,7 +165,7 @@ class _Differ:
         return value
 
     def _flat(self, index: bytes, below: int = 17) -> Asking[list[bytes]]:
-        """The pages of an index, in order."""
+        """Return the pages of an index, in order."""
         level, entries = unpack_index(index)
         if level >= below:
             raise CheckpointIntegrityError(None, "an index that does not end")
@@ -201,7 +202,7 @@ class _Differ:
     def _unlike_pages(
         self, a: Hole, b: Hole, keep: int = 0
     ) -> Asking[tuple[list[Any], list[Any], int]]:
-        """The pages of two indexes without those that both begin or end with, and how many
+        """Return the pages of two indexes without those that both begin or end with, and how many
         positions the common beginning covers. Common parts of an upper level are not opened.
         """
         levels = [unpack_index(a.data), unpack_index(b.data)]
@@ -249,11 +250,11 @@ class _Differ:
 
     # Dicts, sets and objects.
 
-    def _mappings(self, a: Any, b: Any, path: str, ordered: bool = False) -> Asking[None]:
+    def _mappings(self, a: Any, b: Any, path: str, ordered: bool = False) -> Asking[bool]:
+        """Compare two dicts; where order counts and differs, tell nothing and return False."""
         left, right = yield from self._unlike_items(a, b)
         if ordered and [k for k in left if k in right] != [k for k in right if k in left]:
-            yield from self._replaced(Ready(ORDERED_DICT, a), Ready(ORDERED_DICT, b), path)
-            return
+            return False
         for key in [*left, *(key for key in right if key not in left)]:
             (name, old), (_, new) = left.get(key, _NOTHING), right.get(key, _NOTHING)
             in_a, in_b = key in left, key in right
@@ -261,9 +262,10 @@ class _Differ:
                 continue
             place = yield from self._place(path, name if in_a else right[key][0])
             yield from self._member(in_a, old, in_b, new, place)
+        return True
 
     def _unlike_items(self, a: Any, b: Any) -> Asking[tuple[dict[Any, Any], dict[Any, Any]]]:
-        """The items of two dicts, each key with itself and its value; common pages are left out."""
+        """Return the items of two dicts, each key with itself and its value; no common pages."""
         if type(a) is Ready and type(b) is Ready:
             old = yield from self._resolved(a.plain)
             new = yield from self._resolved(b.plain)
@@ -283,14 +285,14 @@ class _Differ:
         return _pairs(plain, 0)
 
     def _place(self, path: str, key: Any) -> Asking[str]:
-        """The path of a dict's value."""
+        """Return the path of a dict's value."""
         if type(key) is str and key.isidentifier():
             return f"{path}.{key}"
         text = yield from self._text(key)
         return f"{path}[{text}]"
 
     def _text(self, key: Any) -> Asking[str]:
-        """A key or element as a path shows it; a long one by its beginning and a hash."""
+        """Return a key or element as a path shows it; a long one by its beginning and a hash."""
         text = shown((yield from self._full(key)))
         if len(text) <= _KEY_WIDTH:
             return text
@@ -314,32 +316,22 @@ class _Differ:
                     _put(table, f"{path}{{{text}}}", (yield from self._full(part)))
 
     def _objects(self, a: Ready, b: Ready, path: str) -> Asking[None]:
-        if a.code in LISTS:
-            yield from self._compare(a.plain, b.plain, path)
-        elif a.code in SETS:
-            yield from self._sets(a.plain, b.plain, path)
-        elif a.code == ORDERED_DICT:
-            old = yield from self._opened(a.plain)
-            new = yield from self._opened(b.plain)
-            if _is_mapping(old) and _is_mapping(new):
-                yield from self._mappings(old, new, path, ordered=True)
-            else:
-                yield from self._replaced(a, b, path)
-        elif a.code in MAPPINGS:
-            yield from self._compare(a.plain, b.plain, path)
-        else:
-            yield from self._in_parts(a, b, path)
-
-    def _in_parts(self, a: Ready, b: Ready, path: str) -> Asking[None]:
-        """Compare two objects by their items, attributes and elements, if they are of one class."""
-        old = new = None
-        if has_parts(a.code):
-            old = parts_of(a.code, (yield from self._members_of(a)))
-            new = parts_of(b.code, (yield from self._members_of(b)))
+        """Compare two objects of one kind by what their kind says they consist of."""
+        old = yield from self._parts(a)
+        new = yield from self._parts(b)
         if old is None or new is None or _bytes(old.same) != _bytes(new.same):
             yield from self._replaced(a, b, path)
             return
         told = len(self.diff)
+        for one, other in zip(old.ordered, new.ordered, strict=True):
+            one = yield from self._opened(one)
+            other = yield from self._opened(other)
+            if not _is_mapping(one) or not _is_mapping(other):
+                yield from self._replaced(a, b, path)
+                return
+            if not (yield from self._mappings(one, other, path, ordered=True)):
+                yield from self._replaced(a, b, path)
+                return
         for one, other in zip(old.lists + old.mappings, new.lists + new.mappings, strict=True):
             yield from self._compare(one, other, path)
         for one, other in zip(old.sets, new.sets, strict=True):
@@ -349,14 +341,17 @@ class _Differ:
         if len(self.diff) == told and _bytes(old.unseen) != _bytes(new.unseen):
             yield from self._replaced(a, b, path)
 
-    def _members_of(self, value: Ready) -> Asking[Any]:
-        plain = yield from self._opened(value.plain)
-        if value.code == SUBCLASS and type(plain) is list and len(plain) == 4:
-            return [plain[0], (yield from self._resolved(plain[1])), *plain[2:]]
-        return plain
+    def _parts(self, value: Ready) -> Asking[Parts | None]:
+        """Return what an object consists of, opened as far as its kind needs it to say so."""
+        shape, plain = shape_of(value.code), value.plain
+        if shape.opened_for_parts:
+            plain = yield from self._opened(plain)
+        if shape.opened_for_parts == 2 and type(plain) is list and len(plain) > 1:
+            plain = [plain[0], (yield from self._resolved(plain[1])), *plain[2:]]
+        return shape.parts(plain)
 
     def _places(self, a: Any, b: Any, path: str) -> Asking[None]:
-        """The elements of two named tuples: each has its place and cannot have moved."""
+        """Compare the elements of two named tuples: each has its place and cannot have moved."""
         a = yield from self._opened(a)
         b = yield from self._opened(b)
         if type(a) is not list or type(b) is not list or len(a) != len(b):
@@ -387,7 +382,7 @@ class _Differ:
                 self._keys["+", place] = (path, keys_b[j])
 
     def find_moves(self) -> None:
-        """An element that went from one place of a list and came to another has moved."""
+        """Tell of an element that left one place of a list for another that it has moved."""
         came: dict[tuple[str, bytes], list[str]] = {}
         for (sign, place), key in self._keys.items():
             if sign == "+":
@@ -401,7 +396,7 @@ class _Differ:
     # Values.
 
     def _full(self, value: Any) -> Asking[Any]:
-        """The value that a shallow one stands for, with everything it refers to."""
+        """Return the value that a shallow one stands for, with everything it refers to."""
         if type(value) in _ATOMS:
             return value
         yield from self._need_all(value)
@@ -422,7 +417,7 @@ class _Differ:
         return decode(name, self.chunks, on_unknown="raw", allow_pickle=self.allow_pickle)
 
     def _whole(self, value: Any) -> Any:
-        """A shallow value with the content of all it refers to in its place."""
+        """Return a shallow value with the content of all it refers to in its place."""
         cls = type(value)
         if cls is list:
             return [self._whole(part) for part in value]
@@ -430,7 +425,7 @@ class _Differ:
             return {key: self._whole(part) for key, part in value.items()}
         if cls is Ready:
             return (
-                value if value.code in BYTES_KINDS else Ready(value.code, self._whole(value.plain))
+                value if value.code in bytes_codes else Ready(value.code, self._whole(value.plain))
             )
         if cls is not Hole:
             return value
@@ -445,11 +440,11 @@ _ATOMS = (str, int, bool, float, bytes, type(None))
 
 
 def _answered(asking: Asking[T]) -> T:
-    """The result of what has all it would ask for."""
-    try:
-        next(asking)
-    except StopIteration as end:
-        return end.value  # type: ignore[no-any-return]
+    """Return the result of what has all it would ask for."""
+    return drive(asking, _refuse)
+
+
+def _refuse(asked: Any) -> None:
     raise CheckpointIntegrityError(None, "a chunk is missing")
 
 
@@ -472,14 +467,14 @@ def _is_paged_list(value: Any) -> bool:
 
 
 def _pairs(flat: list[Any], skipped: int) -> dict[Any, Any]:
-    """Keys and values in turn, as items; halves of pairs that were cut through are left out."""
+    """Return keys and values in turn as items; halves of pairs cut through are left out."""
     whole = flat[skipped % 2 :]
     pairs = zip(whole[::2], whole[1::2], strict=False)
     return {key if type(key) is str else _bytes(key): (key, part) for key, part in pairs}
 
 
 def _bytes(value: Any) -> bytes:
-    """The bytes that a shallow value came from."""
+    """Return the bytes that a shallow value came from."""
     try:
         return ormsgpack.packb(value, _extension, ormsgpack.OPT_PASSTHROUGH_DATACLASS)
     except TypeError as error:  # msgpack reads deeper nesting than it writes
@@ -490,6 +485,6 @@ def _extension(value: Any) -> ormsgpack.Ext:
     if type(value) is Hole:
         return ormsgpack.Ext(value.code, value.data)
     if type(value) is Ready:
-        data = value.plain if value.code in BYTES_KINDS else _bytes(value.plain)
+        data = value.plain if value.code in bytes_codes else _bytes(value.plain)
         return ormsgpack.Ext(value.code, data)
     raise TypeError

@@ -20,22 +20,6 @@ class Sealed:
         return f"<sealed {self.tag}, {len(self.data)} bytes>"
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
-    """Stands in a state for chunks that are kept with it but read only when they are asked for.
-
-    A checkpoint's workspace is one: restoring the state does not read the files.
-    """
-
-    name: bytes
-    """The chunk it leads to."""
-    is_leaf: bool = False
-    """Whether that chunk is mere bytes, and refers to no other."""
-
-    def __repr__(self) -> str:
-        return f"Link({self.name.hex()})"
-
-
 class Raw(dict[str, Any]):
     """The fields of a value whose class is unknown here (``on_unknown="raw"``) or not trusted.
 
@@ -59,6 +43,6 @@ class Raw(dict[str, Any]):
         return f"Raw({self.type_name}, {dict.__repr__(self)})"
 
     def reduced(self) -> tuple[int, list[Any]]:
-        """The kind's code and the plain data this came from, with any edits to the fields."""
+        """Return the kind's code and the plain data this came from, with edits to the fields."""
         main = dict(self) if self._named else self["value"]
         return self._code, [self.type_name, main, *self._rest]

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import ormsgpack
 
-from holdfast.core import basics, objects
-from holdfast.core.kinds import Ready, Unkeepable
+from holdfast.core.kinds import Ready, Unkeepable, shape_of, standard
 from holdfast.core.raw import Raw
-from holdfast.core.safe_repr import shown
+from holdfast.core.value_paths import child_path, short_key
 from holdfast.errors import SerializationError
 
 if TYPE_CHECKING:
@@ -23,20 +22,8 @@ MAX_DEPTH = 250
 _as_they_are = frozenset({type(None), bool, float, bytes, ormsgpack.Ext, ormsgpack.Fragment})
 
 
-def child_path(path: str, key: object) -> str:
-    """The path of a dict's value: ``$.name`` where the key reads as a name, else ``$['a b']``."""
-    if type(key) is str and key.isidentifier():
-        return f"{path}.{key}"
-    return f"{path}[{_short(key)}]"
-
-
-def _short(key: object) -> str:
-    text = shown(key)
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
 def rewrite(value: Any, packer: Packer, path: str = "$") -> Any:
-    """The value with everything that msgpack cannot take turned into Ready extensions."""
+    """Return the value with everything that msgpack cannot take turned into Ready extensions."""
     try:
         return _Rewriter(packer).walk(value, path)
     except RecursionError:
@@ -67,28 +54,28 @@ class _Rewriter:
         self.open[id(value)] = path
         try:
             if cls is list:
-                return self._list(value, path)
+                return self.walk_list(value, path)
             if cls is dict:
                 return self._dict(value, path)
             return self._object(value, path)
         finally:
             del self.open[id(value)]
 
-    def _list(self, value: list[Any], path: str) -> list[Any]:
+    def walk_list(self, value: list[Any], path: str) -> list[Any]:
         return [self.walk(part, f"{path}[{i}]") for i, part in enumerate(value)]
 
     def _dict(self, value: dict[Any, Any], path: str) -> Any:
         if all(type(key) is str and _is_utf8(key) for key in value):
             return {key: self.walk(part, child_path(path, key)) for key, part in value.items()}
         self._enter_kind(path)
-        pairs = self._pairs(self._reduced(value, path)[1], path)
+        pairs = self.walk_pairs(self._reduced(value, path)[1], path)
         self.kinds -= 1
-        return Ready(basics.PAIRS, pairs)
+        return Ready(standard.PAIRS, pairs)
 
-    def _pairs(self, pairs: list[Any], path: str) -> list[Any]:
+    def walk_pairs(self, pairs: list[Any], path: str) -> list[Any]:
         walked = []
         for key, part in zip(pairs[::2], pairs[1::2], strict=True):
-            walked.append(self.walk(key, f"{path}<key {_short(key)}>"))
+            walked.append(self.walk(key, f"{path}<key {short_key(key)}>"))
             walked.append(self.walk(part, child_path(path, key)))
         return walked
 
@@ -102,7 +89,7 @@ class _Rewriter:
     def _object(self, value: Any, path: str) -> Any:
         self._enter_kind(path)
         code, plain = self._reduced(value, path)
-        plain = self._plain(code, plain, path)
+        plain = shape_of(code).walk(self, plain, path)
         self.kinds -= 1
         return Ready(code, plain)
 
@@ -127,41 +114,8 @@ class _Rewriter:
         finally:
             self.packer.rewriting = False
 
-    def _plain(self, code: int, plain: Any, path: str) -> Any:
-        """Walk a kind's plain data so that paths read as the user's attributes and elements."""
-        if type(plain) is not list:
-            return self.walk(plain, path)
-        if code == basics.TUPLE:
-            return self._list(plain, path)
-        if code in (basics.SET, basics.FROZENSET):
-            return self._elements(plain, path)
-        if code == basics.PAIRS:
-            return self._pairs(plain, path)
-        if code == objects.EXCEPTION:
-            where = (path, path, f"{path}.args", path, f"{path}.exceptions")
-            return [self.walk(*part) for part in zip(plain, where, strict=False)]
-        if code == objects.SUBCLASS:
-            name, main, base, attributes = plain
-            return [name, self._contents(base, main, path), base, self.walk(attributes, path)]
-        return [
-            self.walk(part, path if isinstance(part, (dict, list)) else f"{path}[{i}]")
-            for i, part in enumerate(plain)
-        ]
-
-    def _contents(self, base: str, main: Any, path: str) -> Any:
-        """What a subclass of a built-in type holds as that type."""
-        if base in ("dict", "OrderedDict"):
-            return self._pairs(main, path)
-        if base == "defaultdict":
-            return [main[0], self._pairs(main[1], path)]
-        if base in ("set", "frozenset"):
-            return self._elements(main, path)
-        if base == "deque":
-            return [main[0], self._list(main[1], path)]
-        return self.walk(main, path)
-
-    def _elements(self, plain: list[Any], path: str) -> list[Any]:
-        walked = [self.walk(part, f"{path}{{{_short(part)}}}") for part in plain]
+    def walk_elements(self, plain: list[Any], path: str) -> list[Any]:
+        walked = [self.walk(part, f"{path}{{{short_key(part)}}}") for part in plain]
         return sorted(walked, key=self.packer.pack)
 
 
@@ -181,7 +135,7 @@ class _Finder(_Rewriter):
 
 
 def path_of_raw(value: Any, type_name: str) -> str:
-    """The path of the first stand-in for a class of that name."""
+    """Return the path of the first stand-in for a class of that name."""
     from holdfast.core.codec import Packer
 
     try:

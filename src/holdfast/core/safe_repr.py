@@ -20,7 +20,7 @@ _BRACKETS: dict[type, tuple[str, str]] = {
 
 
 def shown(value: Any) -> str:
-    """The repr of a value; never an error, whatever the value holds or its class does.
+    """Return the repr of a value; never an error, whatever the value holds or its class does.
 
     >>> from holdfast.core.safe_repr import shown
     >>> shown([1, 16**4000])[:12]
@@ -33,7 +33,7 @@ def shown(value: Any) -> str:
 
 
 def shortened(text: str, width: int) -> str:
-    """The text, or its beginning and how long it is.
+    """Return the text, or its beginning and how long it is.
 
     >>> from holdfast.core.safe_repr import shortened
     >>> shortened("word " * 20, 30)
@@ -43,7 +43,7 @@ def shortened(text: str, width: int) -> str:
 
 
 def briefly(value: Any) -> str:
-    """What a value is, at a length that an error can hold.
+    """Return what a value is, at a length that an error can hold.
 
     >>> from holdfast.core.safe_repr import briefly
     >>> briefly(16**5000)

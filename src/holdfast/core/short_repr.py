@@ -24,7 +24,7 @@ _BRACKETS: dict[type, tuple[str, str]] = {
 
 
 def brief(value: Any, limit: int = 60, mark: str = "…") -> str:
-    """The repr of a value; cut, with a mark at the end, where it is longer than the limit.
+    """Return the repr of a value; cut, with a mark at the end, where it is longer than the limit.
 
     >>> from holdfast.core.short_repr import brief
     >>> brief({"a": [1, 2, 3]}, 12)

@@ -3,46 +3,14 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Any
 
-from holdfast.core.chunks import Base
-from holdfast.core.format import prepare
-from holdfast.core.shallow import base_of
+from holdfast.core.chunk_encoder import Base
+from holdfast.core.chunk_format import prepare
+from holdfast.core.layout_reader import base_of
 from holdfast.stores.base import Record, Store
 from holdfast.stores.capabilities import files_of, tick_of
-from holdfast.system.forks import Locked
-
-K = TypeVar("K")
-V = TypeVar("V")
-
-
-class _Recent(Locked, Generic[K, V]):
-    """A dict that forgets what was put in longest ago."""
-
-    def __init__(self, size: int) -> None:
-        super().__init__()
-        self._size = size
-        self._items: dict[K, V] = {}
-
-    def get(self, key: K) -> V | None:
-        return self._items.get(key)
-
-    def put(self, key: K, value: V) -> None:
-        with self._lock:
-            self._items.pop(key, None)
-            self._items[key] = value
-            if len(self._items) > self._size:
-                del self._items[next(iter(self._items))]
-
-    def find(self, wanted: Callable[[V], bool]) -> V | None:
-        with self._lock:
-            return next((value for value in self._items.values() if wanted(value)), None)
-
-    def drop(self, wanted: Callable[[K, V], bool]) -> None:
-        with self._lock:
-            for key in [key for key, value in self._items.items() if wanted(key, value)]:
-                del self._items[key]
+from holdfast.system.recent import Recent
 
 
 class Engine:
@@ -56,11 +24,11 @@ class Engine:
         self.allow_pickle = store.allow_pickle
         # Fingerprints decide what is written, so nobody may be able to foresee a collision.
         self.seed = secrets.randbits(64)
-        self._bases: _Recent[str, Base] = _Recent(256)
-        self._restored: _Recent[str, Record] = _Recent(4)
-        self._heads: _Recent[tuple[str, str], str] = _Recent(10_000)
-        self._resumed: _Recent[tuple[str, str], str] = _Recent(4)
-        self._claims: _Recent[tuple[str, str], Any] = _Recent(10_000)
+        self._bases: Recent[str, Base] = Recent(256)
+        self._restored: Recent[str, Record] = Recent(4)
+        self._heads: Recent[tuple[str, str], str] = Recent(10_000)
+        self._resumed: Recent[tuple[str, str], str] = Recent(4)
+        self._claims: Recent[tuple[str, str], Any] = Recent(10_000)
 
     def can(self, capability: type) -> bool:
         """Return whether the store has a capability."""

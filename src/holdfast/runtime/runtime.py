@@ -37,8 +37,8 @@ class Runtime:
         """Runs that are open; a dict, which can be copied while others open some."""
 
     @classmethod
-    def open(cls, url: str | None = None) -> Self:
-        """Open the store of a URL; by default that of HOLDFAST_URL, or the embedded SQLite file."""
+    def open(cls, url: str) -> Self:
+        """Open the store of a URL."""
         return cls(open_store(url), url=shareable(url))
 
     def check_open(self) -> None:

@@ -58,7 +58,9 @@ class Call:
 
 
 Step = Ask | Do | Rest | Call
+"""What a plan yields."""
 Plan = Generator[Step, Any, T]
+"""A generator that yields steps, is sent their answers, and returns a result."""
 
 
 def _able(store: Store, kind: type[T]) -> T:

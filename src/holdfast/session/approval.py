@@ -10,13 +10,14 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 from holdfast.errors import (
-    ApprovalDenied,
+    ApprovalDeniedError,
     CheckpointIntegrityError,
     DivergenceError,
     InvalidArgumentError,
+    NoteExistsError,
     RunError,
     SessionLostError,
-    StillWaiting,
+    StillWaitingError,
     UnknownEffectError,
 )
 from holdfast.model import checked_name
@@ -24,7 +25,6 @@ from holdfast.runtime import steps
 from holdfast.runtime.engine import Engine
 from holdfast.runtime.steps import Plan
 from holdfast.session.effects import FINAL, KINDS, WHOLE, Effect, call_text, copied
-from holdfast.stores.base import NoteExists
 from holdfast.verbs import events, notes, stored_values
 
 if TYPE_CHECKING:
@@ -50,7 +50,13 @@ class Decision:
 
 
 NOT_A_FAILURE = (
-    *(ApprovalDenied, DivergenceError, SessionLostError, StillWaiting, UnknownEffectError),
+    *(
+        ApprovalDeniedError,
+        DivergenceError,
+        SessionLostError,
+        StillWaitingError,
+        UnknownEffectError,
+    ),
 )
 """Errors after which a program is gone on with where it was, as after a crash."""
 
@@ -101,7 +107,7 @@ class Question:
 
 
 def ask(session: OpenSession, approval: Approval, effect: Effect) -> Plan[Effect]:
-    """Return the call as it was allowed; ApprovalDenied if it was not."""
+    """Return the call as it was allowed; ApprovalDeniedError if it was not."""
     if not approval.concerns(effect):
         return effect
     engine = session.engine
@@ -115,10 +121,10 @@ def ask(session: OpenSession, approval: Approval, effect: Effect) -> Plan[Effect
             decision = _as_decision((yield from session.call(approval.decider, effect)))
         try:
             yield from session.checkpointer.write_notes(_note_of(engine, effect.id, decision))
-        except NoteExists:  # there was a decision already, which counts
+        except NoteExistsError:  # there was a decision already, which counts
             decision = (yield from _decided(engine, effect.id)) or decision
     if not decision.allowed:
-        raise ApprovalDenied(effect.tool, decision.reason)
+        raise ApprovalDeniedError(effect.tool, decision.reason)
     if decision.args is None and decision.kwargs is None:
         return effect
     args = effect.args if decision.args is None else tuple(decision.args)
@@ -143,7 +149,7 @@ def _wait(session: OpenSession, approval: Approval, effect: Effect) -> Plan[Deci
     events.note(engine, batch, "approvals", None, {"effect_id": effect.id}, None)
     try:
         yield from session.checkpointer.write_notes(batch)
-    except NoteExists:
+    except NoteExistsError:
         expires = (yield from question(engine, effect.id)).expires_at  # asked before a restart
     waited = 0.0
     while True:
@@ -153,7 +159,7 @@ def _wait(session: OpenSession, approval: Approval, effect: Effect) -> Plan[Deci
         if expires is not None and datetime.now(UTC) >= expires:
             return Decision(False, "nobody decided in time")
         if approval.timeout is not None and waited >= approval.timeout:
-            raise StillWaiting(
+            raise StillWaitingError(
                 f"{effect} still waits for approval: decide with client.approve({effect.id!r}) or "
                 "client.deny(...), and run again"
             )
@@ -194,7 +200,7 @@ def decide(engine: Engine, effect_id: str, decision: Decision) -> Plan[Question]
     copied(asked.tool, decision.args or (), decision.kwargs or {})
     try:
         yield from _note_of(engine, asked.effect_id, decision).write()
-    except NoteExists:
+    except NoteExistsError:
         raise RunError(f"{asked} was decided of already") from None
     return asked
 

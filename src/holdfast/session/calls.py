@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from holdfast.errors import ApprovalDenied, RunError, SerializationError
+from holdfast.errors import ApprovalDeniedError, RunError, SerializationError
 from holdfast.ids import new_id
 from holdfast.runtime.steps import Plan
 from holdfast.session import approval as approvals
@@ -104,7 +104,7 @@ def _make(session: OpenSession, tool: Tool, effect: Effect, is_new: bool) -> Pla
     try:
         effect = yield from _approved(session, effect)
     except BaseException as error:
-        if is_new and not isinstance(error, ApprovalDenied):
+        if is_new and not isinstance(error, ApprovalDeniedError):
             history.not_made(effect)
         raise
     if effect.edited:
@@ -145,7 +145,7 @@ def _approved(session: OpenSession, effect: Effect) -> Plan[Effect]:
         return effect
     try:
         return (yield from approvals.ask(session, session.options.approval, effect))
-    except ApprovalDenied as denied:
+    except ApprovalDeniedError as denied:
         ended = effect.ended(status="denied", reason=denied.reason)
         yield from session.checkpointer.note_call(ended, STARTED)
         raise
@@ -202,7 +202,7 @@ def decide(session: OpenSession, effect: Effect, **changes: Any) -> Plan[None]:
 def outcome(effect: Effect) -> Any:
     """Return what a call gave that was made before, or raise what it raised."""
     if effect.status == "denied":
-        raise ApprovalDenied(effect.tool, effect.reason)
+        raise ApprovalDeniedError(effect.tool, effect.reason)
     if effect.error is None:
         return effect.output
     if not isinstance(effect.error, Exception):  # a record must not end the program, say

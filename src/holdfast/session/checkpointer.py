@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from holdfast.errors import RunError
+from holdfast.errors import FencedError, NotTheHeadError, RunError
 from holdfast.model import CheckpointInfo, Framework, new_info
 from holdfast.runtime import steps
 from holdfast.runtime.engine import Engine
@@ -20,7 +20,7 @@ from holdfast.session.lease import SessionLease
 from holdfast.session.options import SessionOptions
 from holdfast.session.session_state import SessionState
 from holdfast.session.shared_lock import SharedLock
-from holdfast.stores.base import Fenced, NotTheHead, Query
+from holdfast.stores.base import Query
 from holdfast.system.crash_points import reach
 from holdfast.verbs.leases import renew
 from holdfast.verbs.notes import NoteBatch
@@ -125,7 +125,7 @@ class Checkpointer:
         lease = self.lease
         try:
             yield from batch.write(lease.fence)
-        except Fenced:
+        except FencedError:
             raise lease.lost() from None
 
     def note(self, key: str, value: Any, checkpoint_id: str | None = None) -> Plan[None]:
@@ -231,9 +231,9 @@ class Checkpointer:
         unsure, self._unsure = self._unsure, (info, news)
         try:
             yield from heads.write(self._engine, self._head, info, payload, batch, lease.fence)
-        except Fenced:
+        except FencedError:
             raise lease.lost() from None
-        except NotTheHead:
+        except NotTheHeadError:
             if unsure is None or not (yield from _is_there(unsure[0])):
                 last = yield from heads.last(self._options.session)
                 raise lease.overtaken(last.checkpoint_id if last else "?") from None

@@ -192,9 +192,9 @@ def _compared(runtime: Any, base: str, outcome: Outcome, job: Job) -> Outcome:
     kept = runtime.run(restore(runtime.engine, outcome.checkpoint_id, True, "raw")).workspace
     files = None
     if job.files is not None and kept is not None:
-        from holdfast.workspace.workspace import compared
+        from holdfast.workspace.diff import compare_captured
 
-        files = compared(runtime.store, job.files, kept)
+        files = compare_captured(runtime.store, job.files, kept)
     return replace(outcome, changes=changes, files=files)
 
 

@@ -12,7 +12,7 @@ from holdfast.runtime.steps import Plan
 from holdfast.stores.base import Store
 
 if TYPE_CHECKING:
-    from holdfast.workspace import Restored, TreeDiff, Workspace
+    from holdfast.workspace import AsyncWorkspace, Restored, TreeDiff, Workspace
 
 
 class WorkspaceLike(Protocol):
@@ -33,9 +33,12 @@ class WorkspaceLike(Protocol):
 class Directory:
     """A workspace as a run uses it."""
 
-    def __init__(self, workspace: Workspace, store: Store) -> None:
-        self.workspace = workspace
-        self.path = Path(workspace.path)
+    def __init__(self, given: Workspace | AsyncWorkspace, store: Store) -> None:
+        from holdfast.workspace.async_workspace import as_workspace
+
+        self.given = given
+        self.workspace = as_workspace(given)
+        self.path = Path(self.workspace.path)
         self._store = store
 
     def capture(self) -> dict[str, Any]:
@@ -50,16 +53,17 @@ class Directory:
 
     def changes(self, before: dict[str, Any], after: dict[str, Any]) -> TreeDiff:
         """Return what is other in the files as they were captured later."""
-        from holdfast.workspace.workspace import compared
+        from holdfast.workspace.diff import compare_captured
 
-        return compared(self._store, before, after)
+        return compare_captured(self._store, before, after)
 
     def fork_captured(self, captured: dict[str, Any], path: str | Path) -> Directory:
         """Return a workspace at another path with the files as they were."""
-        from holdfast.workspace import Snapshot
+        from holdfast.workspace import AsyncWorkspace, Snapshot
 
         fork = self.workspace.fork(Snapshot.from_value(captured), Path(path))
-        return Directory(fork, self._store)
+        is_async = isinstance(self.given, AsyncWorkspace)
+        return Directory(AsyncWorkspace.of(fork) if is_async else fork, self._store)
 
 
 class Files:
@@ -89,7 +93,7 @@ class Files:
     @property
     def shown(self) -> Any:
         """The workspace as users know it."""
-        return self.workspace.workspace if isinstance(self.workspace, Directory) else self.workspace
+        return self.workspace.given if isinstance(self.workspace, Directory) else self.workspace
 
     def capture(self) -> Plan[dict[str, Any]]:
         """Keep the files as they are, and return what a checkpoint holds of them."""
@@ -143,12 +147,14 @@ def files_of(runtime: Runtime, workspace: Any) -> Files | None:
     """Return the files of a run, from a workspace or the path of a directory."""
     if workspace is None:
         return None
-    from holdfast.workspace import Workspace
+    from holdfast.workspace import AsyncWorkspace, Workspace
 
     def opening() -> Any:
         found = workspace
         if isinstance(found, (str, Path)):
             found = Workspace(Path(found), store=runtime)
-        return Directory(found, runtime.store) if isinstance(found, Workspace) else found
+        if isinstance(found, (Workspace, AsyncWorkspace)):
+            return Directory(found, runtime.store)
+        return found
 
     return Files(opening)

@@ -12,14 +12,14 @@ from itertools import takewhile
 from typing import Any
 
 from holdfast.core.codec import OnUnknown
-from holdfast.errors import CheckpointIntegrityError
+from holdfast.errors import CheckpointIntegrityError, NotTheHeadError
 from holdfast.model import CheckpointInfo
 from holdfast.runtime import steps
 from holdfast.runtime.engine import Engine
 from holdfast.runtime.steps import Plan
 from holdfast.session import journal as journals
 from holdfast.session.effects import STARTED, Effect
-from holdfast.stores.base import Fence, NotTheHead, Query
+from holdfast.stores.base import Fence, Query
 from holdfast.verbs import notes, save
 from holdfast.verbs.chains import circle_error, is_next, next_in
 
@@ -135,14 +135,15 @@ def write(
 ) -> Plan[None]:
     """Write what a run did behind its head, or as the first of its session.
 
-    NotTheHead if others wrote on the session since. An offer of what the run did is no step of it.
+    NotTheHeadError if others wrote on the session since. An offer of what the run did is no step
+    of it.
     """
     follows: str | None = "" if head is None else head.checkpoint_id
     while True:
         try:
             yield from save.write(engine, info, payload, [("effects",)], batch, unless, follows)
             return
-        except NotTheHead:
+        except NotTheHeadError:
             now = yield from last((info.agent_id, info.session_id))
             if now is None or now.checkpoint_id == follows or (yield from _is_gone(head)):
                 follows = None  # what comes last has expired, or the head was removed

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from holdfast.errors import SessionBusyError, SessionLostError
+from holdfast.errors import NoteExistsError, SessionBusyError, SessionLostError
 from holdfast.runtime.engine import Engine
 from holdfast.runtime.steps import Plan
-from holdfast.stores.base import NoteExists
 from holdfast.system.processes import is_dead, this_process, told
 from holdfast.verbs import leases, notes, stored_values
 from holdfast.verbs.leases import LastLease
@@ -90,7 +89,7 @@ def acquire(
     lease.note(engine, batch)
     try:
         yield from batch.write()
-    except NoteExists:
+    except NoteExistsError:
         raise SessionBusyError(
             f"session {session_id!r} was opened by another process just now"
         ) from None
@@ -172,5 +171,5 @@ def release(engine: Engine, lease: SessionLease, left: str, unknown: int) -> Pla
     batch.add(engine, lease.scope, f"{lease.key}/{leases.RELEASED}", value)
     try:
         yield from batch.write()
-    except NoteExists:
+    except NoteExistsError:
         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -57,15 +57,11 @@ def _result(call: Effect) -> str:
     return brief(call.output if call.error is None else call.error, 58)
 
 
-def chain(session: Sequence[Any]) -> Plan[list[CheckpointInfo]]:
-    """Return the checkpoints that led to the head of a session, the oldest first.
-
-    A session is named by its id, where only one agent has it, or by its agent and its id.
-    """
-    if not 1 <= len(session) <= 2:
-        raise InvalidArgumentError("give the id of a session, or its agent and its id")
-    session_id = checked_name("session_id", session[-1])
-    agent_id = checked_name("agent_id", session[0]) if len(session) == 2 else None
+def chain(session_id: str, agent_id: str | None = None) -> Plan[list[CheckpointInfo]]:
+    """Return the checkpoints that led to the head of a session, the oldest first."""
+    checked_name("session_id", session_id)
+    if agent_id is not None:
+        checked_name("agent_id", agent_id)
     found = yield from steps.query(Query(agent_id=agent_id, session_id=session_id))
     agents = {info.agent_id for info in found}
     if not found:
@@ -73,7 +69,7 @@ def chain(session: Sequence[Any]) -> Plan[list[CheckpointInfo]]:
     if len(agents) > 1:
         raise RunError(
             f"several agents have a session {session_id!r} ({', '.join(sorted(agents))}): "
-            "name the agent first"
+            "say which with agent_id"
         )
     return [*(yield from ancestors(found[0].checkpoint_id))[::-1], found[0]]
 
@@ -99,12 +95,9 @@ def _files_between(store: Store, before: Any, after: Any) -> Plan[TreeDiff | Non
     """Return what changed from one captured workspace to another."""
     if before is None or after is None:
         return None
-    from holdfast.workspace import Snapshot
-    from holdfast.workspace.diff import compare
-    from holdfast.workspace.tree_reader import Shelf
+    from holdfast.workspace.diff import compare_captured
 
-    a, b = (Snapshot.from_value(each).root.name for each in (before, after))
-    return (yield from steps.do(lambda: compare(Shelf(store), a, b)))
+    return (yield from steps.do(lambda: compare_captured(store, before, after)))
 
 
 def unfinished(engine: Engine, head: CheckpointInfo) -> Plan[list[Effect]]:
@@ -130,14 +123,16 @@ def _tree_id(captured: Any) -> str | None:
     return captured.get("tree_id") if isinstance(captured, dict) else None
 
 
-def bisect(engine: Engine, where: Sequence[Any]) -> Plan[CheckpointInfo | None]:
-    """Return the first checkpoint of which a predicate does not hold; None if the head is good."""
-    *session, predicate = where
+def bisect(
+    engine: Engine,
+    session_id: str,
+    predicate: Callable[[Checkpoint], Any],
+    agent_id: str | None = None,
+) -> Plan[CheckpointInfo | None]:
+    """Return the first checkpoint of which a predicate does not hold; None if it holds of all."""
     if not callable(predicate):
-        raise InvalidArgumentError(
-            f"the last argument of bisect is a function of a checkpoint, not {predicate!r}"
-        )
-    infos = yield from chain(session)
+        raise InvalidArgumentError(f"a predicate is a function of a checkpoint, not {predicate!r}")
+    infos = yield from chain(session_id, agent_id)
     low, high = 0, len(infos) - 1
     if (yield from _holds(engine, infos[high], predicate)):
         return None

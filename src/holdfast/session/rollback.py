@@ -16,6 +16,7 @@ from holdfast.errors import (
     CheckpointIntegrityError,
     CheckpointNotFoundError,
     InvalidArgumentError,
+    NoteExistsError,
     RollbackRefusedError,
     RunError,
 )
@@ -24,7 +25,6 @@ from holdfast.runtime import steps
 from holdfast.runtime.steps import Plan
 from holdfast.session.effects import Block, Effect
 from holdfast.session.open_session import OpenSession
-from holdfast.stores.base import NoteExists
 from holdfast.system.crash_points import reach
 from holdfast.verbs import notes
 from holdfast.verbs.read import ancestors, get_info
@@ -301,5 +301,5 @@ def _compensate(
 def _note_undone(session: OpenSession, before: str, effect_id: str) -> Plan[None]:
     try:
         yield from session.checkpointer.note(f"undone/{effect_id}", {"effect": effect_id}, before)
-    except NoteExists:
+    except NoteExistsError:
         return

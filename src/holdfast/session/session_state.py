@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any
 
+from holdfast.core.state_migrations import advanced
 from holdfast.errors import SchemaMigrationError
 from holdfast.model import Checkpoint, encode_payload, make_payload
 from holdfast.session.effects import SESSION, Block
 from holdfast.session.options import SessionOptions
 from holdfast.session.tasks import TaskList
-from holdfast.state.migrations import advanced
 
 VERSION_TAG = "program_version"
 

@@ -20,8 +20,8 @@ from holdfast.session.files import files_of
 from holdfast.session.options import SessionOptions, options_of
 from holdfast.session.run import Run
 from holdfast.session.run_base import RunBase
-from holdfast.stores.shared.unfinished import Unfinished
 from holdfast.system.private_files import make_directory
+from holdfast.system.unfinished import Unfinished
 
 if TYPE_CHECKING:
     from holdfast.workspace import Workspace

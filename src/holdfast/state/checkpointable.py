@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple, Self
 
+from holdfast.core.state_tags import DEFAULT_VERSION, State, Version
 from holdfast.errors import InvalidArgumentError
-from holdfast.state import classes
-from holdfast.state.compare import StateDiff, diff_states
-from holdfast.state.tags import DEFAULT_VERSION, State, Version
+from holdfast.state import known_classes
+from holdfast.state.state_diff import StateDiff, diff_states
 
 
 class LoadedKeys(NamedTuple):
@@ -46,21 +46,21 @@ class Checkpointable:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        classes.add(cls)
+        known_classes.add(cls)
 
     @classmethod
     def _checkpoint_version(cls) -> Version:
-        """The version of this class's state: raised when fields change, with register_migration."""
+        """Return the version of this class's state; raise it when fields change."""
         return DEFAULT_VERSION
 
     def _checkpoint_fields(self) -> Iterable[str]:
-        """The names of the attributes that are state."""
-        from holdfast.state.fields import public_names
+        """Return the names of the attributes that are state."""
+        from holdfast.state.attributes import public_names
 
         return public_names(self)
 
     def state_dict(self) -> State:
-        """The state as plain data, tagged with its class and version; it shares nothing with self.
+        """Return the state as plain data, tagged with class and version; nothing is shared.
 
         Types are kept exactly. A Checkpointable in an attribute, list, tuple or dict becomes a
         tagged dict of its own. A value that cannot be kept raises SerializationError with its path.
@@ -72,9 +72,9 @@ class Checkpointable:
         >>> Planner("read", "write").state_dict()["steps"]
         ('read', 'write')
         """
-        from holdfast.state.snapshot import snapshot
+        from holdfast.state.state_dicts import state_dict_of
 
-        return snapshot(self)
+        return state_dict_of(self)
 
     def load_state_dict(self, state: State, strict: bool = True) -> LoadedKeys:
         """Take over a state, migrated to this version; on any error nothing has changed.
@@ -97,7 +97,7 @@ class Checkpointable:
         return load(self, state, strict)
 
     def clone(self) -> Self:
-        """An independent copy. Attributes starting with ``_`` are shared, as in ``copy.copy``.
+        """Return an independent copy; attributes starting with ``_`` are shared.
 
         >>> from holdfast import Checkpointable
         >>> class Agent(Checkpointable):
@@ -114,7 +114,7 @@ class Checkpointable:
         return clone(self)
 
     def diff(self, other: Checkpointable) -> StateDiff:
-        """What other has in addition, has not, and has otherwise; by exact type and value.
+        """Return what other has in addition, has not, and has otherwise; by exact type and value.
 
         >>> from holdfast import Checkpointable
         >>> class Agent(Checkpointable):
@@ -127,7 +127,7 @@ class Checkpointable:
 
 
 def as_checkpointable(value: object) -> Checkpointable:
-    """The value, if it is a Checkpointable."""
+    """Return the value, if it is a Checkpointable."""
     if isinstance(value, Checkpointable):
         return value
     raise InvalidArgumentError(

@@ -13,7 +13,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 from holdfast.errors import InvalidArgumentError
 from holdfast.state.checkpointable import Checkpointable, as_checkpointable
 from holdfast.state.manager import CheckpointManager
-from holdfast.state.pending import PendingSave
+from holdfast.state.save_queue import PendingSave
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -96,7 +96,7 @@ class _Saves:
         self._lock = threading.Lock()
 
     def agent_of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Checkpointable:
-        """The agent of a call; asked before it, so that no work is done in vain."""
+        """Return the agent of a call; asked before it, so that no work is done in vain."""
         if self._agent is not None:
             return self._agent
         for value in (*args, *kwargs.values()):
@@ -108,7 +108,7 @@ class _Saves:
         )
 
     def due(self, agent: Checkpointable) -> PendingSave | None:
-        """Count a call; the save to be written, with the state as it is now, or None."""
+        """Count a call; return the save to be written, with the state as it is now, or None."""
         if self._key is None:
             key = type(agent).__name__
         else:

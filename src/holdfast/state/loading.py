@@ -7,13 +7,23 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from holdfast.core.objects import set_attributes
-from holdfast.core.rewrite import child_path
+from holdfast.core.kinds.objects import set_attributes
+from holdfast.core.state_migrations import migrated
+from holdfast.core.state_tags import (
+    CLASS,
+    MARK,
+    VERSION,
+    State,
+    Version,
+    fields_of,
+    is_escaped,
+    is_tagged,
+    ordered,
+)
+from holdfast.core.value_paths import child_path
 from holdfast.errors import InvalidArgumentError, SchemaMigrationError, SerializationError
-from holdfast.state import classes
-from holdfast.state.checkpointable import Checkpointable, LoadedKeys
-from holdfast.state.compare import same
-from holdfast.state.fields import (
+from holdfast.state import known_classes
+from holdfast.state.attributes import (
     checked_names,
     declared_names,
     is_cache,
@@ -22,44 +32,63 @@ from holdfast.state.fields import (
     why_not_set,
     write,
 )
-from holdfast.state.live import check_place, is_live_state, keep_live, live_class, load_live
-from holdfast.state.migrations import brought_up
-from holdfast.state.mode import mode, packed, unpacked
-from holdfast.state.snapshot import map_parts
-from holdfast.state.tags import (
-    CLASS,
-    MARK,
-    VERSION,
-    State,
-    fields_of,
-    is_escaped,
-    is_tagged,
-    ordered,
+from holdfast.state.checkpointable import Checkpointable, LoadedKeys
+from holdfast.state.options import isolated, options, packed, unpacked
+from holdfast.state.state_dicts import map_parts
+from holdfast.state.state_diff import same
+from holdfast.state.torch_objects import (
+    check_place,
+    is_live_state,
+    keep_live,
+    live_class,
+    load_live,
 )
 
 A = TypeVar("A", bound=Checkpointable)
 
 
 def load(obj: Checkpointable, state: State, strict: bool) -> LoadedKeys:
-    """See Checkpointable.load_state_dict."""
+    """Load a state into an object, as Checkpointable.load_state_dict says."""
     if not isinstance(state, dict):
         raise InvalidArgumentError(
             f"load_state_dict wants what state_dict() gave, not {type(state).__name__}"
         )
     loading = _Loading(strict)
-    loading.plan(*brought_up(_checked(state, "$"), *_only(obj)), "$")
+    loading.plan(*_brought_up(_checked(state, "$"), *_only(obj)), "$")
     loading.refuse_what_does_not_fit(type(obj).__name__)
     loading.commit()
     return LoadedKeys(loading.missing, loading.unexpected)
 
 
 def current(state: State, obj: Checkpointable) -> State:
-    """A state at the version of an object's class."""
-    return brought_up(_checked(state, "$"), *_only(obj))[1]
+    """Return a state at the version of an object's class."""
+    return _brought_up(_checked(state, "$"), *_only(obj))[1]
+
+
+def _brought_up(
+    state: State,
+    target_of: Callable[[str], Checkpointable | None],
+    why_none: Callable[[str], str],
+) -> tuple[Checkpointable, State]:
+    """Return the object that a state is for, and the state at the version of that object's class.
+
+    ``target_of`` gives the object for a class name, or None where none of that name is wanted.
+    """
+    targets: dict[str, Checkpointable] = {}
+
+    def wanted_of(name: str) -> Version | None:
+        target = target_of(name)
+        if target is None:
+            return None
+        targets[name] = target
+        return target._checkpoint_version()
+
+    state = migrated(state, wanted_of, why_none, isolated)
+    return targets[state[CLASS]], state
 
 
 def clone(obj: A) -> A:
-    """See Checkpointable.clone."""
+    """Return a copy of an object, as Checkpointable.clone says."""
     state = obj.state_dict()
     twin = _twin(obj, {})
     twin.load_state_dict(state)
@@ -67,7 +96,7 @@ def clone(obj: A) -> A:
 
 
 def _twin(obj: A, memo: dict[int, Any]) -> A:
-    """An object that shares all attributes, but for nested objects, of which it has twins.
+    """Return an object that shares all attributes, but for nested objects, of which it has twins.
 
     The memo is one of ``deepcopy``: the twin of an optimizer works on the twin of its module.
     """
@@ -91,7 +120,7 @@ def _with_twins(value: Any, memo: dict[int, Any]) -> Any:
 
 
 def blank(cls: type[A], path: str) -> A:
-    """An object of a class without anything in it; no constructor is called."""
+    """Return an object of a class without anything in it; no constructor is called."""
     try:
         return object.__new__(cls)
     except TypeError as error:
@@ -150,7 +179,7 @@ class _Loading:
     def _compare_names(
         self, obj: Checkpointable, fields: State, chosen: bool, path: str
     ) -> list[str]:
-        """Leave out of the fields what is not to be set; the names to be removed."""
+        """Leave out of the fields what is not to be set; return the names to be removed."""
         # What was made without a constructor has no attributes that could be compared or asked.
         expected = checked_names(obj, obj._checkpoint_fields()) if stored(obj) else []
         prefix = path.removeprefix("$").removeprefix(".")
@@ -161,7 +190,7 @@ class _Loading:
             declared = declared_names(type(obj))
             unexpected = [name for name in unexpected if name not in declared]
         drop: list[str] = []
-        if mode().exact:
+        if options().exact:
             drop = [name for name in missing if name in stored(obj)]
         else:
             self.missing += [dotted + name for name in missing]
@@ -185,7 +214,7 @@ class _Loading:
         return self._revived(copy, held, owner, path) if MARK in data else copy
 
     def _revived(self, value: Any, held: Any, owner: type, path: str) -> Any:
-        """The value with objects in place of states; what is held there now is loaded in place."""
+        """Return the value with objects in place of states; what is held is loaded in place."""
         if is_tagged(value):
             if is_live_state(value):
                 return self._live(value, held, path)
@@ -200,7 +229,7 @@ class _Loading:
         )
 
     def _live(self, state: State, held: Any, path: str) -> Any:
-        """A module or optimizer of torch, into which its state is loaded."""
+        """Return the module or optimizer of torch into which its state is to be loaded."""
         check_place(state, held, path)
         self._steps.append(([held], lambda: load_live(held, state, self.strict, path)))
         return held
@@ -209,10 +238,10 @@ class _Loading:
         def target_of(name: str) -> Checkpointable | None:
             if isinstance(held, Checkpointable) and type(held).__name__ == name:
                 return held
-            cls = classes.find(name, owner, path)
+            cls = known_classes.find(name, owner, path)
             return None if cls is None else _made(cls, path)
 
-        obj, state = brought_up(
+        obj, state = _brought_up(
             _checked(state, path),
             target_of,
             lambda name: (
@@ -270,7 +299,7 @@ def _kept(value: Any) -> Callable[[], None]:
 
 
 def lists_fields(cls: type[Checkpointable]) -> bool:
-    """Whether a class says itself which attributes are state."""
+    """Return whether a class says itself which attributes are state."""
     return cls._checkpoint_fields is not Checkpointable._checkpoint_fields
 
 
@@ -286,7 +315,7 @@ def _made(cls: type, path: str) -> Checkpointable:
 
 
 def _part_of(held: Any, key: Any) -> Any:
-    """What stands at this place of the container held now, or None."""
+    """Return what stands at this place of the container held now, or None."""
     if isinstance(held, dict):
         return dict.get(held, key)
     if isinstance(held, (list, tuple, deque)) and isinstance(key, int):
@@ -295,7 +324,7 @@ def _part_of(held: Any, key: Any) -> Any:
 
 
 def _with_nested(value: Any, seen: set[int] | None = None) -> Iterator[Any]:
-    """An object and those in its attributes, lists, tuples and dicts, those of torch too."""
+    """Return an object and those in its attributes, lists, tuples and dicts, those of torch too."""
     seen = set() if seen is None else seen
     if id(value) in seen:
         return

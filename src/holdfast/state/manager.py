@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any, Literal, Self, TypeVar
 
 from holdfast.client import SyncClient
+from holdfast.core.state_tags import AGENT_ID, State
 from holdfast.errors import CheckpointIntegrityError, CheckpointNotFoundError, InvalidArgumentError
 from holdfast.model import Checkpoint, CheckpointInfo, checked_name
 from holdfast.state.checkpointable import Checkpointable, as_checkpointable
-from holdfast.state.compare import StateDiff, diff_states
 from holdfast.state.loading import current
-from holdfast.state.mode import using
-from holdfast.state.pending import Line, PendingSave
+from holdfast.state.options import using
 from holdfast.state.rollback import Rollback
-from holdfast.state.tags import AGENT_ID, State
+from holdfast.state.save_queue import PendingSave, SaveQueue
+from holdfast.state.state_diff import StateDiff, diff_states
 
 A = TypeVar("A", bound=Checkpointable)
 
@@ -62,16 +62,16 @@ class CheckpointManager:
     ) -> None:
         self._client = _opened(backend, path, fmt)
         self._owned = self._client is not backend
-        self._lines: dict[str, Line] = {}
+        self._lines: dict[str, SaveQueue] = {}
 
     @property
     def client(self) -> SyncClient:
-        """The client it works on: each key is a session of the agent "holdfast.state"."""
+        """Return the client it works on: each key is a session of the agent "holdfast.state"."""
         return self._client
 
     @property
     def allow_pickle(self) -> bool:
-        """Whether values that only pickle can keep are kept."""
+        """Return whether values that only pickle can keep are kept."""
         return self._client.store.allow_pickle
 
     def save(self, key: str, agent: Checkpointable, **metadata: Any) -> str:
@@ -112,7 +112,7 @@ class CheckpointManager:
         def save(state: State) -> str:
             return self.write(key, state, **metadata)
 
-        return self._lines.setdefault(key, Line()).take(snapshot, save)
+        return self._lines.setdefault(key, SaveQueue()).take(snapshot, save)
 
     def write(self, key: str, state: State, **options: Any) -> str:
         """Write a state that was taken as the next save of its key."""
@@ -135,11 +135,11 @@ class CheckpointManager:
         return agent
 
     def list_keys(self) -> list[str]:
-        """Every key something is saved under, sorted."""
+        """Return every key something is saved under, sorted."""
         return sorted(session.session_id for session in self._client.sessions(AGENT_ID))
 
     def history(self, key: str, n: int | None = None) -> list[Saved]:
-        """The checkpoints of a key, newest first, at most n: ``[{"id": ..., "ts": ...}]``.
+        """Return the checkpoints of a key, newest first, at most n: ``[{"id": ..., "ts": ...}]``.
 
         ``ts`` is the time of the save in seconds since 1970; ``number`` is an attribute of each
         line, counted from 1. A key without checkpoints has [].
@@ -181,7 +181,7 @@ class CheckpointManager:
         checkpoint_id_a: str | None = None,
         checkpoint_id_b: str | None = None,
     ) -> StateDiff:
-        """What changed from a saved state to the live agent, or from one saved state to another.
+        """Return what changed from a saved state to the live agent, or to another saved state.
 
         ``diff(key, agent=agent)`` starts at the newest state, or at ``checkpoint_id_a``.
         ``diff(key, checkpoint_id_a=a, checkpoint_id_b=b)`` compares two; without b, the newest.
@@ -197,7 +197,7 @@ class CheckpointManager:
             return diff_states(current(old, as_checkpointable(agent)), agent.state_dict())
 
     def delete(self, key: str) -> int:
-        """Remove all checkpoints of a key; returns how many there were."""
+        """Remove all checkpoints of a key, and return how many there were."""
         return sum(self._client.expire(saved["id"]) for saved in self.history(key))
 
     def _state(self, key: str, checkpoint_id: str | None) -> State:

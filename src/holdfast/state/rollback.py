@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Self
 
+from holdfast.core.state_tags import State
 from holdfast.state.checkpointable import Checkpointable
-from holdfast.state.mode import using
-from holdfast.state.pending import PendingSave
-from holdfast.state.tags import State
+from holdfast.state.options import using
+from holdfast.state.save_queue import PendingSave
 
 if TYPE_CHECKING:
     from holdfast.state.manager import CheckpointManager

@@ -15,9 +15,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from holdfast._lazy import renamed
+from holdfast.core.chunk_decoder import DEFAULT_LIMITS, check_unfolded, references
+from holdfast.core.chunk_format import chunk_id
 from holdfast.core.codec import pack
-from holdfast.core.format import chunk_id
-from holdfast.core.tree import DEFAULT_LIMITS, check_unfolded, references
 from holdfast.errors import CheckpointIntegrityError, InvalidArgumentError
 from holdfast.model import CheckpointInfo, microseconds
 from holdfast.stores.async_base import AsyncStore, in_threads
@@ -91,9 +92,9 @@ class Commit:
     notes: tuple[Note, ...] = ()
     """To be kept together with the record; the checkpoint a note belongs to may come later."""
     unless: Fence | None = None
-    """The scope and key of a note; Fenced if that is there when this is written."""
+    """The scope and key of a note; FencedError if that is there when this is written."""
     follows: str | None = None
-    """What has to be the last record of its session, "" for none at all; else NotTheHead."""
+    """What has to be the last record of its session, "" for none at all; else NotTheHeadError."""
     behind: tuple[str, ...] | None = None
     """For a record that was written before, elsewhere: those of its session it comes behind.
 
@@ -109,41 +110,9 @@ class NotesOnly:
     notes: tuple[Note, ...]
     chunks: Mapping[bytes, bytes]
     removals: Any = None
-    """What ``Store.removals`` said; MissingBase if it says something else by now."""
+    """What ``Store.removals`` said; MissingBaseError if it says something else by now."""
     unless: Fence | None = None
     """As that of a commit."""
-
-
-class MissingBase(Exception):
-    """The base of a commit is gone, so all its chunks have to be sent."""
-
-
-class MissingParent(Exception):
-    """The parent of a commit is not in the store."""
-
-
-class NoteExists(Exception):
-    """A note of a commit has a key that its scope has already."""
-
-    def __init__(self, note: Note) -> None:
-        super().__init__(f"{note.scope} has a note {note.key!r} already")
-        self.note = note
-
-
-class Fenced(Exception):
-    """The note is there that a commit may not come after: another has taken over."""
-
-    def __init__(self, fence: Fence) -> None:
-        super().__init__(f"{fence[0]} has a note {fence[1]!r}")
-        self.fence = fence
-
-
-class NotTheHead(Exception):
-    """Something else was written on the session since what a commit wants to follow."""
-
-
-Refused = (MissingBase, MissingParent, NoteExists, Fenced, NotTheHead)
-"""Why a commit may be refused other than by an error: the caller knows what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,9 +226,9 @@ class Store(ABC):
         """Keep a record, its chunks and notes, all or nothing, durably.
 
         A record comes behind all that its session has, whatever the clocks of who wrote them said.
-        Raises CheckpointConflictError for an id it has; MissingBase, MissingParent, NoteExists,
-        Fenced, NotTheHead. All that is looked at for these is looked at in the moment of writing:
-        no other commit comes between.
+        Raises CheckpointConflictError for an id it has, and a RefusedError: MissingBaseError,
+        MissingParentError, NoteExistsError, FencedError or NotTheHeadError. All that is looked at
+        for these is looked at in the moment of writing: no other commit comes between.
         """
 
     @abstractmethod
@@ -409,3 +378,10 @@ def place_after(created_at: datetime, last: int | None) -> int:
     """The place of a record: that of its time, or the next one where another is not before it."""
     natural = seq_of(created_at)
     return natural if last is None or last < natural else last + 1
+
+
+if TYPE_CHECKING:
+    pass
+else:
+    _REFUSALS = ("Fenced", "MissingBase", "MissingParent", "NoteExists", "NotTheHead", "Refused")
+    __getattr__ = renamed(__name__, {name: f"{name}Error" for name in _REFUSALS}, "holdfast.stores")

@@ -12,21 +12,22 @@ from holdfast.core.codec import pack, unpack
 from holdfast.errors import (
     CheckpointConflictError,
     CheckpointIntegrityError,
+    FencedError,
+    MissingBaseError,
+    MissingParentError,
+    NoteExistsError,
+    NotTheHeadError,
     StoreClosedError,
 )
 from holdfast.model import CheckpointInfo, microseconds
+from holdfast.model.fields import RICH
 from holdfast.stores.async_base import AsyncStore, at_once
 from holdfast.stores.base import (
     NOTE_TIES,
     Collected,
     Commit,
-    Fenced,
-    MissingBase,
-    MissingParent,
     Note,
-    NoteExists,
     NotesOnly,
-    NotTheHead,
     Query,
     Record,
     SessionInfo,
@@ -71,11 +72,11 @@ class MemoryStore(Locked, Store):
     def commit(self, commit: Commit | NotesOnly) -> None:
         with self._open():
             if commit.unless is not None and commit.unless[1] in self._keys(commit.unless[0]):
-                raise Fenced(commit.unless)
+                raise FencedError(commit.unless)
             if isinstance(commit, Commit):
                 self._check(commit)
             elif commit.removals not in (None, self._removals):
-                raise MissingBase
+                raise MissingBaseError
             self._check_keys(commit.notes)
             now = datetime.now(UTC)
             for name, stored in commit.chunks.items():
@@ -104,12 +105,12 @@ class MemoryStore(Locked, Store):
         if info.checkpoint_id in self._infos:
             raise CheckpointConflictError(info.checkpoint_id)
         if commit.base is not None and commit.base not in self._infos:
-            raise MissingBase
+            raise MissingBaseError
         if commit.needs_parent and info.parent_id and info.parent_id not in self._infos:
-            raise MissingParent
+            raise MissingParentError
         session = self._sessions.get((info.agent_id, info.session_id))
         if commit.follows is not None and commit.follows != (session[-1][1] if session else ""):
-            raise NotTheHead
+            raise NotTheHeadError
 
     def _keys(self, scope: str) -> Collection[str]:
         return self._notes.get(scope, {}).keys()
@@ -118,7 +119,7 @@ class MemoryStore(Locked, Store):
         seen: set[tuple[str, str]] = set()
         for note in notes:
             if note.key in self._keys(note.scope) or (note.scope, note.key) in seen:
-                raise NoteExists(note)
+                raise NoteExistsError(note)
             seen.add((note.scope, note.key))
 
     def load(self, checkpoint_id: str, verify: bool = True) -> Record | None:
@@ -239,5 +240,6 @@ class MemoryStore(Locked, Store):
 
 
 def _copy(info: CheckpointInfo) -> CheckpointInfo:
-    """The same record with metadata of its own, so that no caller can reach into the store."""
-    return replace(info, metadata=unpack(pack(info.metadata), "raw") if info.metadata else {})
+    """Return the same record with values of its own, so that no caller can reach into the store."""
+    own = unpack(pack({name: info.__dict__[name] for name in RICH}), "raw")
+    return CheckpointInfo.of({**info.__dict__, **own})

@@ -8,10 +8,10 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
 from holdfast.errors import InvalidArgumentError
+from holdfast.stores import discovery
 from holdfast.stores.base import Store
 from holdfast.stores.shared.secrets import masked
 
-DEFAULT_PATH = "./.holdfast/holdfast.db"
 _SCHEMES = (
     "memory://, file:///directory, sqlite:///path.db, redis://host:6379/0 "
     "or postgresql://host/database"
@@ -22,9 +22,14 @@ _REDIS = (
 )
 
 
+def located(url: str | None) -> str:
+    """Return a URL as it is; without one that of the store which is meant in this directory."""
+    return discovery.find_or_make().url if url is None else url
+
+
 def open_store(url: str | None = None) -> Store:
-    """The store of a URL; without one that of HOLDFAST_URL, else the embedded default."""
-    url = url if url is not None else os.environ.get("HOLDFAST_URL") or f"sqlite:///{DEFAULT_PATH}"
+    """Open the store of a URL; without one that which is meant in this directory."""
+    url = located(url)
     if not isinstance(url, str) or "://" not in url:
         # Not shown in full: what was given may hold a password.
         raise InvalidArgumentError(f"a store is named by a URL such as {_SCHEMES}")
@@ -54,9 +59,8 @@ def open_store(url: str | None = None) -> Store:
     return store
 
 
-def shareable(url: str | None) -> str | None:
-    """The URL by which another process, elsewhere, opens the same store; None if none can."""
-    url = url if url is not None else os.environ.get("HOLDFAST_URL") or f"sqlite:///{DEFAULT_PATH}"
+def shareable(url: str) -> str | None:
+    """Return the URL by which a process elsewhere opens the same store; None if none can."""
     scheme, _, rest = url.partition(":///")
     if url.startswith("memory:"):
         return None

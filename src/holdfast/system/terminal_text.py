@@ -6,19 +6,19 @@ import unicodedata
 
 
 def clean(text: str) -> str:
-    """Text on one line that cannot steer the terminal."""
+    """Return text on one line that cannot steer the terminal."""
     if text.isprintable():
         return text
     return "".join(c if is_harmless(c) else _escaped(c) for c in text)
 
 
 def is_harmless(character: str) -> bool:
-    """Whether a character only shows itself: no control, no change of direction, no line end."""
+    """Return whether a character only shows itself: no control, direction or line end."""
     return character.isprintable() or unicodedata.category(character) == "Zs"
 
 
 def clean_lines(text: str) -> str:
-    """Text of several lines that cannot steer the terminal."""
+    """Return text of several lines that cannot steer the terminal."""
     return "\n".join(clean(line.replace("\t", "    ")) for line in text.splitlines())
 
 
@@ -27,12 +27,12 @@ def _escaped(character: str) -> str:
 
 
 def escaped(character: str) -> str:
-    """A character as Python writes it: ``\\x1b``."""
+    """Return a character as Python writes it: ``\\x1b``."""
     return character.encode("unicode_escape").decode()
 
 
 def width(text: str) -> int:
-    """How many columns text takes on a terminal."""
+    """Return how many columns text takes on a terminal."""
     if text.isascii():
         return len(text)
     return sum(
@@ -42,7 +42,7 @@ def width(text: str) -> int:
 
 
 def cut(text: str, columns: int, mark: str = "…") -> str:
-    """Text that takes at most so many columns."""
+    """Return text that takes at most so many columns."""
     if width(text) <= columns:
         return text
     kept = ""
@@ -54,10 +54,10 @@ def cut(text: str, columns: int, mark: str = "…") -> str:
 
 
 def pad(text: str, columns: int) -> str:
-    """Text with blanks behind it, to line up."""
+    """Return text with blanks behind it, to line up."""
     return text + " " * (columns - width(text))
 
 
 def indented(text: str, by: str = "  ") -> str:
-    """Every line moved to the right."""
+    """Return text with every line moved to the right."""
     return "\n".join(by + line for line in text.splitlines())

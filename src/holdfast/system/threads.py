@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast.system import forks
 
 if TYPE_CHECKING:
+    from asyncio import Future
     from concurrent.futures import ThreadPoolExecutor
 
 _COUNT = 4
@@ -27,15 +28,19 @@ class Threads:
         if in_child:  # threads are not copied
             self._pool = None
 
-    async def run(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Call a function in a thread, and return what it returns."""
+    def start(self, function: Callable[..., Any], *args: Any) -> Future[Any]:
+        """Call a function in a thread, and return what the running loop can await."""
         import asyncio
 
         if self._pool is None:
             from concurrent.futures import ThreadPoolExecutor
 
             self._pool = ThreadPoolExecutor(_COUNT, thread_name_prefix="holdfast")
-        return await asyncio.get_running_loop().run_in_executor(self._pool, function, *args)
+        return asyncio.get_running_loop().run_in_executor(self._pool, function, *args)
+
+    async def run(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Call a function in a thread, and return what it returns."""
+        return await self.start(function, *args)
 
     def close(self) -> None:
         """End all threads, when what they do is done."""

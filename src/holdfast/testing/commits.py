@@ -8,9 +8,14 @@ from typing import Any
 
 import pytest
 
-from holdfast.errors import CheckpointConflictError, CheckpointIntegrityError
+from holdfast.errors import (
+    CheckpointConflictError,
+    CheckpointIntegrityError,
+    MissingBaseError,
+    MissingParentError,
+)
 from holdfast.model import CheckpointInfo, Framework
-from holdfast.stores.base import Commit, MissingBase, MissingParent, Query, Store, gather
+from holdfast.stores.base import Commit, Query, Store, gather
 from holdfast.testing import crash_points
 from holdfast.testing.samples import (
     NEVER_SAVED,
@@ -195,7 +200,7 @@ class CommitSuite(Suite):
     def test_a_parent_that_is_not_there_is_refused_and_nothing_is_kept(self, store: Store) -> None:
         commit = make_commit(parent_id=NEVER_SAVED)
 
-        with pytest.raises(MissingParent):
+        with pytest.raises(MissingParentError):
             store.commit(commit)
 
         assert is_absent(store, commit.info)
@@ -222,7 +227,7 @@ class CommitSuite(Suite):
         never_committed = make_commit(large_state())
         commit = make_commit(large_state(1), base=never_committed)
 
-        with pytest.raises(MissingBase):
+        with pytest.raises(MissingBaseError):
             store.commit(commit)
 
         assert is_absent(store, commit.info)

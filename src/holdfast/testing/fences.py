@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.stores.base import Fenced, NoteExists, NotesOnly, Query, Store
+from holdfast.errors import FencedError, NoteExistsError
+from holdfast.stores.base import NotesOnly, Query, Store
 from holdfast.testing.handles import at_once
 from holdfast.testing.samples import (
     NEVER_SAVED,
@@ -41,15 +42,15 @@ class FenceSuite(Suite):
         (first,) = keep(store, make_commit())
         keep_notes(store, make_note(*fence))
 
-        with pytest.raises(Fenced) as raised:
+        with pytest.raises(FencedError) as raised:
             store.commit(replace(make_commit(large_state()), unless=fence))
-        with pytest.raises(Fenced):
+        with pytest.raises(FencedError):
             store.commit(
                 replace(make_commit(), unless=fence, notes=(make_note("/log", "with it"),))
             )
-        with pytest.raises(Fenced):
+        with pytest.raises(FencedError):
             store.commit(NotesOnly((make_note("/log", "alone"),), {}, unless=fence))
-        with pytest.raises(Fenced):
+        with pytest.raises(FencedError):
             store.commit(NotesOnly((make_note(scope, "beside"),), {}, unless=fence))
 
         assert raised.value.fence == fence
@@ -67,10 +68,10 @@ class FenceSuite(Suite):
         take = NotesOnly((make_note(*FENCE),), {}, unless=(FENCE[0], "settled"))
         store.commit(take)
 
-        with pytest.raises(NoteExists):
+        with pytest.raises(NoteExistsError):
             store.commit(take)
         keep_notes(store, make_note(FENCE[0], "settled"))
-        with pytest.raises(Fenced):
+        with pytest.raises(FencedError):
             store.commit(NotesOnly((make_note(FENCE[0], "lease/3"),), {}, unless=take.unless))
 
     def test_a_second_handle_is_fenced_by_what_the_first_wrote(self, open_store: OpenStore) -> None:
@@ -80,7 +81,7 @@ class FenceSuite(Suite):
             other.commit(replace(make_commit(), unless=FENCE))
             keep_notes(store, make_note(*FENCE))
 
-            with pytest.raises(Fenced):
+            with pytest.raises(FencedError):
                 other.commit(replace(make_commit(), unless=FENCE))
             assert len(store.query(Query())) == 1
 
@@ -110,7 +111,7 @@ class FenceSuite(Suite):
                     commit = replace(make_commit([state, key]), unless=FENCE)
                     store.commit(commit)
                     done += ids([commit])
-            except Fenced:
+            except FencedError:
                 pass
             return done
 

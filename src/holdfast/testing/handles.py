@@ -10,8 +10,13 @@ from typing import Any
 
 import pytest
 
-from holdfast.errors import CheckpointConflictError, StoreClosedError
-from holdfast.stores.base import MissingBase, MissingParent, Query, Store
+from holdfast.errors import (
+    CheckpointConflictError,
+    MissingBaseError,
+    MissingParentError,
+    StoreClosedError,
+)
+from holdfast.stores.base import Query, Store
 from holdfast.stores.capabilities import removals_of, tick_of
 from holdfast.testing.samples import (
     NEVER_SAVED,
@@ -128,9 +133,9 @@ class HandleSuite(Suite):
             (first,) = keep(store, make_commit(large_state()))
             assert other.delete(ids([first])) == 1
 
-            with pytest.raises(MissingBase):
+            with pytest.raises(MissingBaseError):
                 store.commit(make_commit(large_state(1), base=first))
-            with pytest.raises(MissingParent):
+            with pytest.raises(MissingParentError):
                 store.commit(make_commit(parent_id=first.info.checkpoint_id))
             assert store.query(Query()) == []
 

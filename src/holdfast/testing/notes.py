@@ -7,21 +7,17 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from holdfast.core.chunks import encode
-from holdfast.core.format import compress, decompress
-from holdfast.core.tree import references
-from holdfast.errors import CheckpointConflictError
-from holdfast.model import microseconds
-from holdfast.stores.base import (
-    NOTE_TIES,
-    MissingBase,
-    MissingParent,
-    Note,
-    NoteExists,
-    NotesOnly,
-    Query,
-    Store,
+from holdfast.core.chunk_decoder import references
+from holdfast.core.chunk_encoder import encode
+from holdfast.core.chunk_format import compress, decompress
+from holdfast.errors import (
+    CheckpointConflictError,
+    MissingBaseError,
+    MissingParentError,
+    NoteExistsError,
 )
+from holdfast.model import microseconds
+from holdfast.stores.base import NOTE_TIES, Note, NotesOnly, Query, Store
 from holdfast.testing.commits import ODD_NAMES, is_absent
 from holdfast.testing.handles import THREADS, at_once
 from holdfast.testing.samples import (
@@ -145,7 +141,7 @@ class NoteSuite(Suite):
     def test_a_key_is_there_once_in_a_scope(self, store: Store) -> None:
         (first,) = keep_notes(store, make_note(value="first"))
 
-        with pytest.raises(NoteExists) as raised:
+        with pytest.raises(NoteExistsError) as raised:
             keep_notes(store, make_note(value="second"))
 
         assert raised.value.note.key == first.key
@@ -158,9 +154,9 @@ class NoteSuite(Suite):
         notes = (make_note("/log", "new"), make_note("/new"), make_note("/log", "taken"))
         commit = replace(make_commit(large_state()), notes=notes)
 
-        with pytest.raises(NoteExists):
+        with pytest.raises(NoteExistsError):
             store.commit(commit)
-        with pytest.raises(NoteExists):
+        with pytest.raises(NoteExistsError):
             store.commit(NotesOnly(notes, {}))
 
         assert is_absent(store, commit.info)
@@ -176,9 +172,9 @@ class NoteSuite(Suite):
         notes = (make_note(key="same", value=1), make_note("/b"), make_note(key="same", value=2))
         commit = replace(make_commit(), notes=notes)
 
-        with pytest.raises(NoteExists):
+        with pytest.raises(NoteExistsError):
             store.commit(commit)
-        with pytest.raises(NoteExists):
+        with pytest.raises(NoteExistsError):
             store.commit(NotesOnly(notes, {}))
 
         assert is_absent(store, commit.info)
@@ -203,10 +199,10 @@ class NoteSuite(Suite):
 
         with pytest.raises(CheckpointConflictError):
             store.commit(replace(there, notes=notes))
-        with pytest.raises(MissingParent):
+        with pytest.raises(MissingParentError):
             store.commit(replace(make_commit(parent_id=NEVER_SAVED), notes=notes))
         gone = make_commit(large_state())
-        with pytest.raises(MissingBase):
+        with pytest.raises(MissingBaseError):
             store.commit(replace(make_commit(large_state(1), base=gone), notes=notes))
 
         assert store.notes(None) == []
@@ -313,7 +309,7 @@ class NoteSuite(Suite):
         assert unplaced(store.notes(None)) == [*own_keys, *own_scope]
         for note in own_keys:
             assert unplaced(store.notes([note.scope])) == [note]
-        with pytest.raises(NoteExists):
+        with pytest.raises(NoteExistsError):
             keep_notes(store, own_scope[-1])
         store.delete(names[::2])
         assert [note.scope for note in store.notes(names)] == names[1::2]
@@ -365,7 +361,7 @@ class NoteSuite(Suite):
             commit = replace(make_commit(session_id=str(number)), notes=(make_note(value=number),))
             try:
                 store.commit(commit)
-            except NoteExists:
+            except NoteExistsError:
                 return None
             return number
 
@@ -420,7 +416,7 @@ class NoteSuite(Suite):
             for n in range(6):
                 keep_notes((store, other)[n % 2], make_note(key=str(n)))
             assert keys(store.notes(None)) == keys(other.notes(None)) == [*"012345"]
-            with pytest.raises(NoteExists):
+            with pytest.raises(NoteExistsError):
                 keep_notes(store, make_note(key="5"))
 
         with open_store() as again:

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.stores.base import Commit, NotTheHead, Query, Store
+from holdfast.errors import NotTheHeadError
+from holdfast.stores.base import Commit, Query, Store
 from holdfast.testing.handles import at_once
 from holdfast.testing.samples import expired, ids, keep, make_commit, make_note
 from holdfast.testing.suite import OpenStore, Suite
@@ -160,16 +161,16 @@ class OrderSuite(Suite):
 
     def test_a_record_follows_the_last_of_its_session_or_is_not_kept(self, store: Store) -> None:
         first = make_commit()
-        with pytest.raises(NotTheHead):
+        with pytest.raises(NotTheHeadError):
             store.commit(_with(first, follows="something"))
         store.commit(_with(first, follows=""))
         second, late = make_commit(), make_commit()
-        with pytest.raises(NotTheHead):
+        with pytest.raises(NotTheHeadError):
             store.commit(_with(second, follows=""))
         store.commit(_with(second, follows=first.info.checkpoint_id))
 
         note = make_note("/log", "beside it")
-        with pytest.raises(NotTheHead):
+        with pytest.raises(NotTheHeadError):
             store.commit(_with(late, follows=first.info.checkpoint_id, notes=(note,)))
 
         assert ids(store.query(Query())) == ids([second, first])
@@ -183,7 +184,7 @@ class OrderSuite(Suite):
         def work(number: int) -> bool:
             try:
                 store.commit(_with(make_commit(), follows=first.info.checkpoint_id))
-            except NotTheHead:
+            except NotTheHeadError:
                 return False
             return True
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from holdfast.core.chunks import encode
+from holdfast.core.chunk_decoder import decode
+from holdfast.core.chunk_encoder import encode
+from holdfast.core.chunk_format import compress, decompress
 from holdfast.core.codec import pack, unpack
-from holdfast.core.format import compress, decompress
-from holdfast.core.tree import decode
 from holdfast.model import CheckpointInfo, new_info
 from holdfast.stores.base import Commit, Note, NotesOnly, Record, Store
 

@@ -8,22 +8,25 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from holdfast.core.format import chunk_id, decompress
+from holdfast.core.chunk_format import chunk_id, decompress
 from holdfast.errors import (
     CheckpointConflictError,
     CheckpointIntegrityError,
     CheckpointNotFoundError,
     InvalidArgumentError,
+    MissingBaseError,
+    NoteExistsError,
 )
 from holdfast.model import CheckpointInfo
 from holdfast.runtime import steps
 from holdfast.runtime.engine import Engine
 from holdfast.runtime.steps import Plan
-from holdfast.stores.base import Commit, MissingBase, NoteExists, NotesOnly, Query
+from holdfast.stores.base import Commit, NotesOnly, Query
 from holdfast.verbs.bundle_file import WITH_NOTES, WITHOUT_NOTES, Reader, Writer
+from holdfast.verbs.ids import resolve
 from holdfast.verbs.links import copy_linked, links_of
 from holdfast.verbs.notes import beneath, check
-from holdfast.verbs.read import find, resolve, verify_record
+from holdfast.verbs.read import find, verify_record
 from holdfast.verbs.verify import Progress
 
 logger = logging.getLogger("holdfast")
@@ -84,7 +87,7 @@ def export(
         size = yield from steps.do(writer.finish)
         return Exported(path, writer.records, writer.chunks, size, writer.notes)
     finally:
-        writer.abandon()
+        writer.close()
 
 
 def _any_notes(infos: list[CheckpointInfo]) -> Plan[bool]:
@@ -217,7 +220,7 @@ def _bring(
                 info, {**fresh, **notes.chunks}, base, False, notes.notes, behind=behind
             )
             return (yield from _commit(commit))
-        except MissingBase:  # removed meanwhile, and its chunks perhaps too
+        except MissingBaseError:  # removed meanwhile, and its chunks perhaps too
             commit = replace(commit, chunks={**chunks, **notes.chunks}, base=None)
             return (yield from _commit(commit))
     except CheckpointConflictError:
@@ -231,7 +234,7 @@ def _commit(commit: Commit | NotesOnly) -> Plan[int]:
         try:
             yield from steps.commit(commit)
             break
-        except NoteExists as error:
+        except NoteExistsError as error:
             taken = (error.note.scope, error.note.key)
             left = tuple(note for note in commit.notes if (note.scope, note.key) != taken)
             commit = replace(commit, notes=left)

@@ -16,14 +16,14 @@ import re
 import stat
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from holdfast._version import __version__
-from holdfast.core.codec import pack, unpack
-from holdfast.core.format import (
+from holdfast.core.chunk_decoder import decode, references
+from holdfast.core.chunk_format import (
     ID_BYTES,
     MAX_CHUNK,
     chunk_id,
@@ -31,20 +31,22 @@ from holdfast.core.format import (
     decompress,
     uncompressed,
 )
-from holdfast.core.text import state_to_json, unrevived
-from holdfast.core.tree import decode, references
+from holdfast.core.codec import pack, unpack
+from holdfast.core.json_form import state_to_json, unrevived
 from holdfast.errors import (
     CheckpointIntegrityError,
     InvalidArgumentError,
     StoreFormatError,
     StoreFullError,
 )
-from holdfast.model import CheckpointInfo, as_framework, checked_name, microseconds, moment
+from holdfast.model import CheckpointInfo, check_record, checked_name, microseconds, moment
+from holdfast.model.decoding import info_of_plain
+from holdfast.model.record import plain_of
 from holdfast.stores.base import Note, NotesOnly, gather
-from holdfast.stores.shared.unfinished import Unfinished
-from holdfast.system.private_files import opener
+from holdfast.system.atomic_files import Draft
+from holdfast.system.directories import sync_directory
+from holdfast.system.unfinished import Unfinished
 from holdfast.verbs.chains import circle_error, circles, is_next, next_in
-from holdfast.verbs.checks import check_record
 from holdfast.verbs.links import Walk, links_of
 from holdfast.verbs.notes import check
 from holdfast.verbs.read import verify_record
@@ -71,10 +73,10 @@ class Writer:
         self.path = path
         start = f".{path.name[:_LONGEST_NAME]}.holdfast-part-"
         self._unfinished = Unfinished(files, os.fsencode(path.parent), os.fsencode(start))
-        self._part = path.parent / os.fsdecode(self._unfinished.name)
         try:
             with self._errors():
-                self._file = open(self._part, "xb", opener=opener)  # noqa: SIM115
+                self._draft = Draft(os.fspath(path.parent), os.fsdecode(self._unfinished.name))
+                self._file = os.fdopen(self._draft.fd, "wb", closefd=False)
         except BaseException:
             self._unfinished.close()
             raise
@@ -117,7 +119,7 @@ class Writer:
     def add(self, info: CheckpointInfo, chunks: dict[bytes, bytes]) -> None:
         with self._errors():
             self._add_chunks(chunks)
-            self._frame(_RECORD, pack(_as_plain(info)))
+            self._frame(_RECORD, pack(plain_of(info.__dict__)))
         self.records += 1
 
     def add_note(self, note: Note, chunks: dict[bytes, bytes]) -> None:
@@ -149,37 +151,29 @@ class Writer:
         with self._errors():
             self._frame(_END, b"")
             self._file.write(self._hash.digest())
-            self._file.flush()
-            os.fsync(self._file.fileno())
             size = self._file.tell()
             self._file.close()
-            self._part.replace(self.path)
-        self._unfinished.close()
+            self._draft.sync()
+            self._draft.replace(os.fspath(self.path))
+            sync_directory(os.fspath(self.path.parent))
         return size
 
-    def abandon(self) -> None:
-        """Remove what was written if it was not finished."""
+    def close(self) -> None:
+        """Let go of everything, and remove what was written if it was not finished."""
         with suppress(OSError):  # what it could not write is not wanted any more
             self._file.close()
-        self._part.unlink(missing_ok=True)
+        self._draft.close()
         self._unfinished.close()
-
-
-def _as_plain(info: CheckpointInfo) -> dict[str, Any]:
-    plain = {f.name: getattr(info, f.name) for f in fields(info)}
-    return {**plain, "framework": info.framework.value, "created_at": microseconds(info.created_at)}
 
 
 def _from_plain(data: bytes) -> CheckpointInfo:
     try:
-        plain = unpack(data, "raw")
-        framework, created_at = as_framework(plain["framework"]), moment(plain["created_at"])
-        info = CheckpointInfo(**{**plain, "framework": framework, "created_at": created_at})
+        info = info_of_plain(unpack(data, "raw"))
         check_record(info)
         if not _CONTENT_ID.fullmatch(info.content_id):
             raise ValueError("it names no content")
         return info
-    except (KeyError, OverflowError, TypeError, ValueError, InvalidArgumentError) as error:
+    except (LookupError, OverflowError, TypeError, ValueError) as error:
         raise CheckpointIntegrityError(None, f"unreadable record in the bundle ({error})") from None
 
 

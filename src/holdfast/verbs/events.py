@@ -16,7 +16,7 @@ from holdfast.runtime.steps import Plan
 from holdfast.stores.base import NOTE_TIES, Note
 from holdfast.stores.capabilities import Waits
 from holdfast.verbs import notes, stored_values
-from holdfast.verbs.read import resolve
+from holdfast.verbs.ids import resolve
 
 PAGE = 500
 _POLL = 0.02

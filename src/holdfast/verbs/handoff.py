@@ -18,13 +18,18 @@ from time import monotonic, time
 from typing import Any, Literal, get_args
 
 from holdfast.core.contracts import Contract, check_contract, contract_name, contract_schema
-from holdfast.core.migrations import CURRENT_SCHEMA_VERSION
-from holdfast.errors import CheckpointNotFoundError, HandoffError, InvalidArgumentError
+from holdfast.errors import (
+    CheckpointNotFoundError,
+    FencedError,
+    HandoffError,
+    InvalidArgumentError,
+    NoteExistsError,
+)
 from holdfast.model import Checkpoint, CheckpointInfo, checked_name, new_info
 from holdfast.runtime import steps
 from holdfast.runtime.engine import Engine
 from holdfast.runtime.steps import Plan
-from holdfast.stores.base import NOTE_TIES, Fenced, Note, NoteExists, Query
+from holdfast.stores.base import NOTE_TIES, Note, Query
 from holdfast.verbs import events, leases, notes, save, stored_values
 from holdfast.verbs.claims import Claim, last_claim
 from holdfast.verbs.read import ancestors, get_info, restore
@@ -35,6 +40,9 @@ DEFAULT_LEASE = 300.0
 _LONGEST_REST = 30.0
 _BEHIND = 60.0
 """Seconds by which the clocks of two machines may differ before an announcement is missed."""
+
+_NO_CONTRACT = "1.0"
+"""What releases up to 0.3 wrote into an offer that has no contract."""
 
 SETTLED = "settled"
 """The note on an offer that says what became of it."""
@@ -97,7 +105,7 @@ def handoff(
         metadata=source.metadata,
         ttl_seconds=ttl_seconds,
         handoff_target=target,
-        handoff_schema=name or CURRENT_SCHEMA_VERSION,
+        handoff_schema=name,
     )
     batch = notes.NoteBatch()
     if contract is not None and (schema := contract_schema(contract)) is not None:
@@ -148,7 +156,7 @@ def _offer(info: CheckpointInfo, noted: Iterable[tuple[Note, Any]]) -> Offer:
         from_agent=info.agent_id,
         from_session=info.session_id,
         to_agent=str(info.handoff_target),
-        contract=None if info.handoff_schema == CURRENT_SCHEMA_VERSION else info.handoff_schema,
+        contract=None if info.handoff_schema == _NO_CONTRACT else info.handoff_schema,
         schema=None,
         offered_at=info.created_at,
         expires_at=info.expires_at,
@@ -220,7 +228,7 @@ def accept(
     try:
         unless = (found.checkpoint_id, SETTLED)
         accepted = yield from save.derive(engine, source, info, written=batch, unless=unless)
-    except (NoteExists, Fenced):
+    except (NoteExistsError, FencedError):
         _check_open((yield from offer(engine, found.checkpoint_id)))
         raise HandoffError(found.checkpoint_id, "was taken by another just now") from None
     engine.claimed((info.agent_id, info.session_id), claim)
@@ -326,9 +334,9 @@ def settle(
         events.note(engine, batch, channel, found.checkpoint_id, {"kind": outcome}, None)
     try:
         yield from batch.write(claim.fence if claim is not None else None)
-    except Fenced:
+    except FencedError:
         raise HandoffError(found.checkpoint_id, "is not yours any more: another took it") from None
-    except NoteExists:
+    except NoteExistsError:
         settled = yield from offer(engine, found.checkpoint_id)
         raise HandoffError(
             found.checkpoint_id, f"is {settled.outcome} already" + _because(settled.reason)

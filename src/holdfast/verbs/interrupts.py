@@ -17,6 +17,7 @@ from holdfast.runtime.steps import Plan
 from holdfast.stores.base import Query
 from holdfast.verbs import notes
 from holdfast.verbs.read import restore
+from holdfast.verbs.thread_names import thread_of
 
 _ASKED = "__interrupt__"
 _NOT_OUTPUT = frozenset({_ASKED, "__resume__", "__error__", "__error_source_node__"})
@@ -25,7 +26,6 @@ _NO_TASK = "00000000-0000-0000-0000-000000000000"
 _BY_NAME = "~__pregel_pull, "
 _BY_SEND = "~__pregel_push, "
 _SENT = "__pregel_tasks"
-_SUBGRAPH = "|"
 _NONE = object()
 
 
@@ -92,7 +92,7 @@ def _heads_of(agent_id: str | None, session_id: str) -> Plan[list[CheckpointInfo
 
 def _is_thread(head: CheckpointInfo) -> bool:
     """Whether it is of a LangGraph thread; what a subgraph asks is noted with its thread too."""
-    return head.framework is Framework.LANGGRAPH and _SUBGRAPH not in head.session_id
+    return head.framework is Framework.LANGGRAPH and not thread_of(head.session_id)[1]
 
 
 def _has_values(state: Any) -> bool:
@@ -117,7 +117,7 @@ def _asked(head: CheckpointInfo, node: str | None, value: Any) -> Iterator[OpenI
         yield OpenInterrupt(
             head.agent_id,
             head.session_id,
-            str(head.metadata.get("thread_id", head.session_id)),
+            thread_of(head.session_id)[0],  # a fork's metadata name the thread it was made of
             head.checkpoint_id,
             node,
             interrupt_id,

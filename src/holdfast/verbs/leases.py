@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar, Self, TypeVar
 
-from holdfast.errors import HoldfastError
+from holdfast.errors import FencedError, HoldfastError
 from holdfast.ids import new_id
 from holdfast.runtime.engine import Engine
 from holdfast.runtime.steps import Plan
-from holdfast.stores.base import Fence, Fenced
+from holdfast.stores.base import Fence
 from holdfast.verbs import stored_values
 from holdfast.verbs.notes import NoteBatch
 
@@ -91,7 +91,7 @@ def renew(engine: Engine, lease: L) -> Plan[L]:
     again = lease.renewed(engine, batch)
     try:
         yield from batch.write(lease.fence)
-    except Fenced:
+    except FencedError:
         raise lease.lost() from None
     return again
 

@@ -12,20 +12,20 @@ _SHOWN = 18
 
 
 @dataclass(slots=True)
-class Node:
+class TreeNode:
     """A checkpoint and those that follow it, oldest first."""
 
     info: CheckpointInfo
-    children: list[Node] = field(default_factory=list)
+    children: list[TreeNode] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class Tree:
     """The checkpoints of a session and of the sessions forked from it."""
 
-    roots: list[Node]
+    roots: list[TreeNode]
 
-    def __iter__(self) -> Iterator[Node]:
+    def __iter__(self) -> Iterator[TreeNode]:
         """Every node, parents before children."""
         stack = list(reversed(self.roots))
         while stack:
@@ -70,7 +70,7 @@ def grow(infos: list[CheckpointInfo], session_id: str) -> Tree:
 
     They are given as listings give them, the newest first.
     """
-    nodes = {info.checkpoint_id: Node(info) for info in infos}
+    nodes = {info.checkpoint_id: TreeNode(info) for info in infos}
     oldest_first = list(nodes.values())[::-1]
     for node in oldest_first:
         parent = nodes.get(node.info.parent_id or "")
@@ -91,7 +91,7 @@ def grow(infos: list[CheckpointInfo], session_id: str) -> Tree:
     return Tree(roots)
 
 
-def _reach(root: Node, reached: set[str]) -> None:
+def _reach(root: TreeNode, reached: set[str]) -> None:
     """Follow a root, leaving out what was reached already: records made by hand may meet again."""
     reached.add(root.info.checkpoint_id)
     stack = [root]

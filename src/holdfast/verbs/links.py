@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from holdfast.core.format import checked
-from holdfast.core.tree import references
+from holdfast.core.chunk_decoder import references
+from holdfast.core.chunk_format import checked
 from holdfast.errors import CheckpointIntegrityError
 from holdfast.runtime import steps
 from holdfast.runtime.steps import Plan

@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterable
 from datetime import datetime
 from typing import Any
 
-from holdfast.core.chunks import encode
+from holdfast.core.chunk_decoder import decode, references
+from holdfast.core.chunk_encoder import encode
+from holdfast.core.chunk_format import chunk_id, compress, decompress, uncompressed
 from holdfast.core.codec import OnUnknown, Trusts, pack
-from holdfast.core.format import chunk_id, compress, decompress, uncompressed
-from holdfast.core.tree import decode, references
 from holdfast.errors import CheckpointIntegrityError
 from holdfast.model import checked_name
 from holdfast.runtime import steps
@@ -41,9 +41,9 @@ class NoteBatch:
         self.notes += (Note.of(scope, key, body, expires_at),)
 
     def write(self, unless: Fence | None = None) -> Plan[None]:
-        """Write them, all or none; NoteExists if a scope has one of the keys.
+        """Write them, all or none; NoteExistsError if a scope has one of the keys.
 
-        Fenced if the note that is given is there.
+        FencedError if the note that is given is there.
         """
         yield from steps.commit(NotesOnly(self.notes, self.chunks, unless=unless))
 

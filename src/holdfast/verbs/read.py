@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
+from holdfast.core.chunk_decoder import decode
+from holdfast.core.chunk_format import checked
 from holdfast.core.codec import OnUnknown, Trusts
 from holdfast.core.diff import Diff
 from holdfast.core.differ import diff_roots
-from holdfast.core.format import checked
-from holdfast.core.migrations import CURRENT_SCHEMA_VERSION, migrate_record
 from holdfast.core.safe_repr import briefly
-from holdfast.core.tree import decode
 from holdfast.errors import (
-    AmbiguousIdError,
     CheckpointIntegrityError,
     CheckpointNotFoundError,
     InvalidArgumentError,
@@ -25,6 +22,7 @@ from holdfast.model import (
     PAYLOAD,
     Checkpoint,
     CheckpointInfo,
+    check_known,
     checked_name,
     checksum_fits,
     is_count,
@@ -36,36 +34,10 @@ from holdfast.runtime.steps import Plan
 from holdfast.stores.base import Query, Record, SessionInfo, unfold
 from holdfast.stores.capabilities import FindsNewest
 from holdfast.verbs.chains import circle_error
+from holdfast.verbs.ids import resolve
 from holdfast.verbs.lineage import Tree, grow
 
-MIN_PREFIX = 6
 _PAGE = 1000
-_FULL_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-_BARE_HEX = re.compile(r"[0-9a-f]{9,32}")
-
-
-def resolve(checkpoint_id: str) -> Plan[str]:
-    """The whole id for an unambiguous prefix of one."""
-    checked_name("checkpoint_id", checkpoint_id)
-    if _FULL_ID.fullmatch(checkpoint_id):
-        return checkpoint_id
-    prefix = checkpoint_id
-    found = yield from steps.match(prefix, 3)
-    if not found and _BARE_HEX.fullmatch(prefix):
-        parts = (prefix[:8], prefix[8:12], prefix[12:16], prefix[16:20], prefix[20:])
-        prefix = "-".join(part for part in parts if part)
-        found = yield from steps.match(prefix, 3)
-    if prefix in found:
-        return prefix
-    if not found:
-        raise CheckpointNotFoundError(checkpoint_id)
-    if len(prefix) < MIN_PREFIX:
-        raise CheckpointNotFoundError(
-            checkpoint_id, f"give at least {MIN_PREFIX} characters of its id"
-        )
-    if len(found) > 1:
-        raise AmbiguousIdError(checkpoint_id, found)
-    return found[0]
 
 
 def get_info(checkpoint_id: str) -> Plan[CheckpointInfo]:
@@ -109,6 +81,7 @@ def revive(
     info = record.info
     if verify:
         verify_record(info)
+    check_known(info)
     try:
         payload = decode(
             bytes.fromhex(info.content_id),
@@ -124,10 +97,7 @@ def revive(
         raise CheckpointIntegrityError(info.checkpoint_id, error.reason) from None
     if type(payload) is not dict or not set(payload) <= set(PAYLOAD):
         raise CheckpointIntegrityError(info.checkpoint_id, "its payload is of another shape")
-    checkpoint = Checkpoint.from_parts(info, payload)
-    if info.schema_version != CURRENT_SCHEMA_VERSION:
-        return Checkpoint.from_dict(migrate_record(checkpoint.as_dict()))
-    return checkpoint
+    return Checkpoint.from_parts(info, payload)
 
 
 def verify_record(info: CheckpointInfo) -> None:
@@ -294,7 +264,7 @@ def tree(agent_id: str, session_id: str) -> Plan[Tree]:
 
 
 def diff(engine: Engine, a: str, b: str) -> Plan[Diff]:
-    """What changed from one checkpoint to another; only what differs is read."""
+    """Return what changed from one checkpoint to another; only what differs is read."""
     first = yield from get_info(a)
     second = yield from get_info(b)
     at_hand: dict[bytes, bytes] = {}
@@ -302,18 +272,13 @@ def diff(engine: Engine, a: str, b: str) -> Plan[Diff]:
         for info in (first, second):
             record = yield from steps.load(info.checkpoint_id)
             at_hand.update(record.chunks if record is not None else {})
-    work = diff_roots(
-        bytes.fromhex(first.content_id),
-        bytes.fromhex(second.content_id),
-        allow_pickle=engine.allow_pickle,
-    )
-    try:
-        wanted = next(work)
-        while True:
-            missing = [name for name in wanted if name not in at_hand]
-            if missing:
-                stored = yield from steps.fetch(missing)
-                at_hand.update({name: checked(name, data) for name, data in stored.items()})
-            wanted = work.send(at_hand)
-    except StopIteration as end:
-        return end.value  # type: ignore[no-any-return]
+
+    def fetch(names: Collection[bytes]) -> Plan[dict[bytes, bytes]]:
+        missing = [name for name in names if name not in at_hand]
+        if missing:
+            stored = yield from steps.fetch(missing)
+            at_hand.update({name: checked(name, data) for name, data in stored.items()})
+        return at_hand
+
+    old, new = bytes.fromhex(first.content_id), bytes.fromhex(second.content_id)
+    return (yield from diff_roots(old, new, fetch, engine.allow_pickle))

@@ -5,19 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from holdfast.core.chunks import Base, Encoded
-from holdfast.core.format import compress
+from holdfast.core.chunk_encoder import Base, Encoded
+from holdfast.core.chunk_format import compress
 from holdfast.errors import (
     CheckpointConflictError,
     CheckpointIntegrityError,
     CheckpointNotFoundError,
+    FencedError,
     InvalidArgumentError,
+    MissingBaseError,
+    MissingParentError,
+    NotTheHeadError,
     StoreError,
 )
 from holdfast.model import (
     Checkpoint,
     CheckpointInfo,
     Framework,
+    check_known,
+    check_record,
     checked_name,
     checksum_fits,
     encode_payload,
@@ -27,20 +33,12 @@ from holdfast.model import (
 from holdfast.runtime import steps
 from holdfast.runtime.engine import Engine
 from holdfast.runtime.steps import Plan
-from holdfast.stores.base import (
-    Commit,
-    Fence,
-    Fenced,
-    MissingBase,
-    MissingParent,
-    NotTheHead,
-    Query,
-)
-from holdfast.verbs.checks import check_record
+from holdfast.stores.base import Commit, Fence, Query
 from holdfast.verbs.claims import Claim
 from holdfast.verbs.events import note as announce
+from holdfast.verbs.ids import resolve
 from holdfast.verbs.notes import NoteBatch
-from holdfast.verbs.read import get_info, resolve, restore
+from holdfast.verbs.read import get_info, restore
 
 
 def save(
@@ -140,7 +138,7 @@ class _Writer:
         """Commit it, unless the claim that its session works on was lost to another."""
         try:
             yield from self._commit_whole(info, parent_id)
-        except Fenced as fenced:
+        except FencedError as fenced:
             if self.claim is None or fenced.fence != self.claim.fence:
                 raise
             raise self.claim.lost() from None
@@ -148,7 +146,7 @@ class _Writer:
     def _commit_whole(self, info: CheckpointInfo, parent_id: str | None) -> Plan[None]:
         try:
             yield from steps.commit(self._commit(info, parent_id))
-        except MissingBase:
+        except MissingBaseError:
             root = self.encoded.root
             self.engine.forget(self.base_id)
             self.encode(None)
@@ -211,7 +209,7 @@ def write(
 def _commit_child(writer: _Writer, info: CheckpointInfo, parent_id: str | None) -> Plan[None]:
     try:
         yield from writer.commit(info, parent_id)
-    except MissingParent:
+    except MissingParentError:
         raise CheckpointNotFoundError(
             str(parent_id),
             "it is named as the parent but is not in this store; save or import it first",
@@ -227,7 +225,7 @@ def _commit_at_head(
             writer.follows = head
             yield from writer.commit(info, head)
             return
-        except (NotTheHead, MissingParent):
+        except (NotTheHeadError, MissingParentError):
             engine.unsure((info.agent_id, info.session_id))
         finally:
             writer.follows = None
@@ -237,7 +235,7 @@ def _commit_at_head(
         try:
             yield from writer.commit(info, head)
             return
-        except MissingParent:  # removed meanwhile: whatever is the head now takes its place
+        except MissingParentError:  # removed meanwhile: whatever is the head now takes its place
             engine.forget(head)
     yield from writer.commit(info, None)
 
@@ -256,6 +254,7 @@ def put(engine: Engine, checkpoint: Checkpoint) -> Plan[str]:
     writer = _Writer(engine, checkpoint.payload(), claim=engine.claim(session))
     writer.encode(checkpoint.parent_id)
     info = checkpoint.info(writer.encoded.root.hex(), writer.encoded.size)
+    check_known(info)
     if not checksum_fits(info):
         raise CheckpointIntegrityError(
             checkpoint.checkpoint_id, "it was altered after it was built; build it again"
@@ -290,7 +289,7 @@ def fork(
     )
     try:
         return (yield from derive(engine, source, info, execution_state, context, follows=""))
-    except NotTheHead:
+    except NotTheHeadError:
         raise _not_new(info.agent_id, info.session_id) from None
 
 
@@ -314,6 +313,7 @@ def derive(
 
     ``unless`` and ``follows`` are those of a commit.
     """
+    check_known(source)
     written = written or NoteBatch()
     session = (info.agent_id, info.session_id)
     if engine.shares_chunks and execution_state is None and context is None:
@@ -329,7 +329,7 @@ def derive(
                     follows=follows,
                 )
             )
-        except (MissingBase, MissingParent):
+        except (MissingBaseError, MissingParentError):
             raise CheckpointNotFoundError(source.checkpoint_id) from None
         engine.saved(session, info.checkpoint_id, engine.base(source.checkpoint_id))
         return info.checkpoint_id

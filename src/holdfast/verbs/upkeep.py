@@ -7,18 +7,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from holdfast.core.format import checked
-from holdfast.core.tree import references
+from holdfast.core.chunk_decoder import references
+from holdfast.core.chunk_format import checked
 from holdfast.errors import CheckpointNotFoundError, InvalidArgumentError
 from holdfast.model import CheckpointInfo, microseconds
 from holdfast.runtime import steps
 from holdfast.runtime.engine import Engine
 from holdfast.runtime.steps import Plan
 from holdfast.stores.base import NOTE_TIES, Collected, Query
-from holdfast.stores.shared.unfinished import left_behind
+from holdfast.system.unfinished import left_behind
+from holdfast.verbs.ids import resolve
 from holdfast.verbs.links import links_of
 from holdfast.verbs.notes import needs_of
-from holdfast.verbs.read import resolve
 
 _PAGE = 500
 _LONGEST_GRACE = 10**9

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from holdfast.core.format import checked, chunk_id, decompress
-from holdfast.core.tree import decode, references
+from holdfast.core.chunk_decoder import decode, references
+from holdfast.core.chunk_format import checked, chunk_id, decompress
 from holdfast.errors import CheckpointIntegrityError
 from holdfast.model import CheckpointInfo
 from holdfast.runtime import steps

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from holdfast.errors import WorkspaceError
+from holdfast.workspace.async_workspace import AsyncWorkspace
+from holdfast.workspace.capture import Progress
 from holdfast.workspace.diff import TreeDiff
-from holdfast.workspace.results import Restored, Snapshot
-from holdfast.workspace.scan import Skipped
-from holdfast.workspace.workspace import TreeEntry, Workspace, checkout
+from holdfast.workspace.paths import AnyPath
+from holdfast.workspace.results import Restored, Skipped, Snapshot, TreeEntry
+from holdfast.workspace.workspace import StoreLike, TreeLike, Workspace, checkout
 
 __all__ = [
+    "AnyPath",
+    "AsyncWorkspace",
+    "Progress",
     "Restored",
     "Skipped",
     "Snapshot",
+    "StoreLike",
     "TreeDiff",
     "TreeEntry",
+    "TreeLike",
     "Workspace",
     "WorkspaceError",
     "checkout",

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple
 
-from holdfast.core.format import chunk_id, compress, uncompressed
+from holdfast.core.chunk_format import chunk_id, compress, uncompressed
 from holdfast.stores.base import NotesOnly, Store
-from holdfast.workspace.entries import Place
+from holdfast.workspace.entries import BlockLocation
 
 SOLID = 256 * 1024
 """Small files are put into one block until it has this many bytes: together they compress well."""
@@ -30,15 +30,15 @@ class Block:
         self.name = b""
 
 
-class Spot(NamedTuple):
-    """A place in a block that is still being made."""
+class PendingLocation(NamedTuple):
+    """Where bytes begin in a block that is still being made."""
 
     block: Block
     offset: int
 
-    def place(self) -> Place:
-        """The place, once the block has its name."""
-        return Place(self.block.name, self.offset)
+    def location(self) -> BlockLocation:
+        """Return the location, once the block has its name."""
+        return BlockLocation(self.block.name, self.offset)
 
 
 class Blocks:
@@ -64,14 +64,14 @@ class Blocks:
         self.new_bytes = 0
         """What was added to the store, compressed."""
 
-    def add(self, data: bytes) -> Spot:
+    def add(self, data: bytes) -> PendingLocation:
         """Take in the bytes of a small file."""
-        spot = Spot(self._block, self._size)
+        location = PendingLocation(self._block, self._size)
         self._parts.append(data)
         self._size += len(data)
         if self._size >= SOLID:
             self._close_block()
-        return spot
+        return location
 
     def piece(self, data: bytes) -> Block:
         """Take in a piece of a large file, which is a block of its own."""
@@ -99,7 +99,7 @@ class Blocks:
             self._collect()
 
     def rest(self) -> Mapping[bytes, bytes]:
-        """The chunks that are not committed yet, for the commit of whatever leads to them all."""
+        """Return the chunks that are not committed yet, to go with whatever leads to them all."""
         self._await_commit()
         rest, self._done, self._done_bytes = self._done, {}, 0
         return rest

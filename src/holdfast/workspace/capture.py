@@ -12,21 +12,23 @@ from datetime import UTC, datetime
 from itertools import chain
 from typing import Any
 
-from holdfast.core.raw import Link
+from holdfast.core.kinds.content_links import ContentLink
 from holdfast.errors import CheckpointIntegrityError, WorkspaceError
 from holdfast.stores.base import Store
 from holdfast.system.crash_points import reach
 from holdfast.workspace.blocks import Blocks
 from holdfast.workspace.clone import Sources, sources
-from holdfast.workspace.dir_fds import parent_and_name
 from holdfast.workspace.entries import Entry
-from holdfast.workspace.index import LINKS, MODE, Anchor, Folder, Index
-from holdfast.workspace.known_contents import Whereabouts
-from holdfast.workspace.local_state import Home
-from holdfast.workspace.pins import LOOK, Keeper
-from holdfast.workspace.results import Snapshot
-from holdfast.workspace.scan import REPOSITORY, Found, Options, Scanner, Skipped
-from holdfast.workspace.tree_reader import Shelf
+from holdfast.workspace.entry_reader import REPOSITORY
+from holdfast.workspace.index import Folder, Index, Pin
+from holdfast.workspace.known_contents import KnownContents
+from holdfast.workspace.local_state import LocalState
+from holdfast.workspace.paths import parent_and_name, start_of
+from holdfast.workspace.pins import LOOK, Pins
+from holdfast.workspace.results import Skipped, Snapshot
+from holdfast.workspace.scan import CaptureOptions, Scanner, ScanResult
+from holdfast.workspace.stat_keys import LINKS, MODE
+from holdfast.workspace.tree_reader import TreeReader
 from holdfast.workspace.watch import Changes, Watcher
 
 Progress = Callable[[int, int | None], None]
@@ -44,21 +46,26 @@ _UNSAVED = 200
 
 
 class Capturer:
-    """Takes snapshots of one workspace. Whoever calls it holds the lock of its home."""
+    """Takes snapshots of one workspace. Whoever calls it holds the lock of its local state."""
 
     def __init__(
-        self, root: bytes, store: Store, home: Home, keeper: Keeper, options: Options, watch: bool
+        self,
+        root: bytes,
+        store: Store,
+        local: LocalState,
+        pins: Pins,
+        options: CaptureOptions,
+        watch: bool,
     ) -> None:
         self._root = root
         self._store = store
-        self._home = home
-        self._keeper = keeper
+        self._local = local
+        self._pins = pins
         self._options = options
-        self._shelf = Shelf(store)
+        self._reader = TreeReader(store)
         self._index: Index | None = None
         self._stamp: tuple[int, ...] | None = None
-        self._also_known: dict[bytes, object] = {}
-        self._whereabouts = Whereabouts()
+        self._known_contents = KnownContents()
         self._last: Snapshot | None = None
         self._linked: set[bytes] = set()
         self._skipped: dict[bytes, list[Skipped]] = {}
@@ -75,7 +82,7 @@ class Capturer:
         return self._index.folders
 
     def sources(self) -> Sources:
-        """The large files that a fork may be cloned from."""
+        """Return the large files that a fork may be cloned from."""
         return {} if self._index is None else sources(self._index.folders)
 
     def take(
@@ -87,7 +94,7 @@ class Capturer:
         kind: str = "snapshot",
         decide: Decide | None = None,
     ) -> Snapshot:
-        """A snapshot of the workspace as it is; its note expires after so many seconds, if any.
+        """Take a snapshot of the workspace; its note expires after so many seconds, if any.
 
         Where nothing changed and there is nothing to say, no new note is written. What ``decide``
         returns, once everything was looked at, is said in any case.
@@ -116,14 +123,14 @@ class Capturer:
         kind: str,
         decide: Decide | None,
     ) -> Snapshot | None:
-        """A snapshot, or None if what it is built on was removed from the store meanwhile."""
+        """Take a snapshot; return None if what it is built on was removed meanwhile."""
         index = self._current_index()
-        before = index.anchor
+        before = index.pin
         blocks = Blocks(self._store)
         try:
             dirty = self._changes(index) if not wanted else None
             if dirty is not None and not dirty and self._last is not None:
-                found = Found()
+                found = ScanResult()
             else:
                 found = self._scan(index, blocks, progress, dirty, wanted)
             snapshot = self._snapshot(index, found, blocks, message)
@@ -131,43 +138,42 @@ class Capturer:
             if decided is not None:
                 seconds, extra = decided
             elif before is not None and message is None and _serves(before, index, seconds):
-                if self._keeper.alive(before) is None:
+                if self._pins.alive(before) is None:
                     return None
                 self._save(index, found, can_wait=dirty is not None)
                 return snapshot
             else:
                 extra = {"kind": kind}
             reach("workspace:scanned")
-            index.anchor = self._keeper.keep(snapshot, blocks.rest(), seconds, extra, before)
+            index.pin = self._pins.keep(snapshot, blocks.rest(), seconds, extra, before)
             reach("workspace:kept")
         finally:
             blocks.close()
-        self._also_known.clear()
-        if index.anchor is None:
+        if index.pin is None:
             return None
         self._save(index, found, can_wait=dirty is not None)
         return snapshot
 
     def _current_index(self) -> Index:
-        """The index, read again if another process wrote it, and blank if nothing keeps it."""
-        stamp = _stamp(self._home.index)
+        """Return the index: read again if another process wrote it, blank if nothing keeps it."""
+        stamp = _stamp(self._local.index)
         if self._index is None or stamp != self._stamp:
             self.forget()
             self._stamp = stamp
             options = [self._options.include_ignored, self._options.skip_repositories]
             private = sorted(self._options.private)
             identity = [_FORMAT, self._root, *options, private]
-            self._index = Index(self._home.index, identity).load()
-        anchor = self._index.anchor
-        if anchor is not None and not self._keeper.is_known(anchor):
-            self._index.anchor = self._keeper.alive(anchor)
-            if self._index.anchor is None:
+            self._index = Index(self._local.index, identity).load()
+        pin = self._index.pin
+        if pin is not None and not self._pins.is_known(pin):
+            self._index.pin = self._pins.alive(pin)
+            if self._index.pin is None:
                 self.forget(for_good=True)
                 return self._current_index()
         return self._index
 
     def _changes(self, index: Index) -> Changes | None:
-        """What changed since the last snapshot, if a watcher can tell."""
+        """Return what changed since the last snapshot, if a watcher can tell."""
         if self.watcher is None:
             return None
         dirty = self.watcher.changes()
@@ -189,21 +195,22 @@ class Capturer:
         progress: Progress | None,
         dirty: Changes | None,
         wanted: frozenset[bytes],
-    ) -> Found:
+    ) -> ScanResult:
         scanner = Scanner(
             self._root,
             index.folders,
             blocks,
             replace(self._options, wanted=wanted),
             self._pieces_of,
-            self._also_known,
-            self._whereabouts,
+            self._known_contents,
             progress,
             self.watcher.add if self.watcher is not None else None,
         )
         with closing(scanner):
             found = scanner.scan() if dirty is None else scanner.rescan(dirty)
-        self._whereabouts.note(index.folders[path] for path in found.noted & index.folders.keys())
+        self._known_contents.note(
+            index.folders[path] for path in found.noted & index.folders.keys()
+        )
         if self.watcher is not None:
             looked_at = index.folders if dirty is None else found.noted
             self._linked -= set(looked_at)
@@ -212,7 +219,7 @@ class Capturer:
         return found
 
     def _snapshot(
-        self, index: Index, found: Found, blocks: Blocks, message: str | None
+        self, index: Index, found: ScanResult, blocks: Blocks, message: str | None
     ) -> Snapshot:
         top = index.folders[b""]
         if self._last is not None and not found.noted and not found.gone:
@@ -226,8 +233,8 @@ class Capturer:
             tree_id=top.tree_id.hex(),
             files=top.files,
             bytes=top.size,
-            root=Link(top.chunk),
-            workspace=self._keeper.name,
+            root=ContentLink(top.chunk),
+            workspace=self._pins.name,
             message=message,
             created_at=datetime.now(UTC),
             new_bytes=blocks.new_bytes,
@@ -241,12 +248,12 @@ class Capturer:
         self._skipped.pop(path, None)
         if folder is not None and folder.others:
             self._skipped[path] = [
-                Skipped(os.fsdecode(path + b"/" + name if path else name), reason)
+                Skipped(os.fsdecode(start_of(path) + name), reason)
                 for name, reason in folder.others.items()
                 if reason
             ]
 
-    def _save(self, index: Index, found: Found, can_wait: bool = False) -> None:
+    def _save(self, index: Index, found: ScanResult, can_wait: bool = False) -> None:
         """Write down what was found; that may wait where the next snapshot is told what changed."""
         index.note(found.noted, found.gone)
         if index.unsaved > (_UNSAVED if can_wait else 0):
@@ -255,18 +262,18 @@ class Capturer:
             except OSError:  # only a cache, and what it is about is kept already
                 self.forget(for_good=True)
                 return
-            self._stamp = _stamp(self._home.index)
+            self._stamp = _stamp(self._local.index)
 
     def _pieces_of(self, entry: Entry) -> set[bytes]:
         try:
-            return {name for name, _ in self._shelf.pieces(entry)}
+            return {name for name, _ in self._reader.pieces(entry)}
         except CheckpointIntegrityError:  # gone or damaged, so that all have to be written
             return set()
 
     def look(
         self, wanted: frozenset[bytes] = frozenset(), decide: Decide | None = None
     ) -> Snapshot:
-        """A snapshot to compare with, or to be able to go back to."""
+        """Take a snapshot to compare with, or to be able to go back to."""
         return self.take(seconds=LOOK_SECONDS, wanted=wanted, kind=LOOK, decide=decide)
 
     def forget(self, for_good: bool = False) -> None:
@@ -274,45 +281,44 @@ class Capturer:
         self._index = None
         self._last = None
         self._stamp = None
-        self._also_known.clear()
-        self._whereabouts.clear()
+        self._known_contents.clear()
         if for_good:
             with suppress(FileNotFoundError):
-                os.unlink(self._home.index)
+                os.unlink(self._local.index)
 
     def also_know(self, contents: Mapping[bytes, object]) -> None:
         """Know where contents lie that the note of the last snapshot keeps beside its own."""
-        self._also_known.update(contents)
+        self._known_contents.add_others(contents)
 
     def kept_by(self, snapshot: Snapshot, checkpoint_id: str) -> None:
         """Know that a checkpoint keeps the snapshot taken last."""
         index = self._index
-        if index is not None and index.anchor is not None:
-            anchor = index.anchor
-            if anchor.chunk == snapshot.root.name:
-                index.anchor = anchor.also_kept_by(checkpoint_id)
-                self._save(index, Found(), can_wait=self._is_watching)
+        if index is not None and index.pin is not None:
+            pin = index.pin
+            if pin.chunk == snapshot.root.name:
+                index.pin = pin.also_kept_by(checkpoint_id)
+                self._save(index, ScanResult(), can_wait=self._is_watching)
 
     def close(self) -> None:
         """Write down what waited for that, and stop watching."""
         index = self._index
         # It is gone where somebody removed it, and another's where somebody else wrote it.
-        if index is not None and index.unsaved and _stamp(self._home.index) == self._stamp:
-            with suppress(OSError), self._home.mutex, self._home.alone():  # only a cache
-                if _stamp(self._home.index) == self._stamp:
-                    self._save(index, Found())
+        if index is not None and index.unsaved and _stamp(self._local.index) == self._stamp:
+            with suppress(OSError), self._local.mutex, self._local.alone():  # only a cache
+                if _stamp(self._local.index) == self._stamp:
+                    self._save(index, ScanResult())
         if self.watcher is not None:
             self.watcher.close()
 
 
-def _serves(anchor: Anchor, index: Index, seconds: float | None) -> bool:
-    """Whether what keeps the last snapshot keeps this one too, and for long enough."""
+def _serves(pin: Pin, index: Index, seconds: float | None) -> bool:
+    """Return whether what keeps the last snapshot keeps this one too, and for long enough."""
     top = index.folders[b""]
-    if (anchor.tree_id, anchor.chunk) != (top.tree_id, top.chunk):
+    if (pin.tree_id, pin.chunk) != (top.tree_id, top.chunk):
         return False
-    if anchor.until is None:
+    if pin.until is None:
         return True
-    return seconds is not None and anchor.until - time.time() > seconds / 2
+    return seconds is not None and pin.until - time.time() > seconds / 2
 
 
 def _stamp(file: str) -> tuple[int, ...] | None:
@@ -332,7 +338,7 @@ def _path(skipped: Skipped) -> str:
 
 
 def _has_links(folder: Folder | None) -> bool:
-    """Whether a file in it has other names, through which it may change unseen by a watcher."""
+    """Return whether a file in it has other names, through which it may change unseen."""
     return folder is not None and any(
         key is not None and key[LINKS] > 1 and stat.S_ISREG(key[MODE])
         for key in folder.keys.values()

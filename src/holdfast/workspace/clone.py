@@ -7,12 +7,13 @@ import fcntl
 import os
 from collections.abc import Mapping
 
-from holdfast.workspace.dir_fds import Inside, parent_and_name
+from holdfast.workspace.dir_fds import READ, DirFds
 from holdfast.workspace.entries import FILE, SMALL, Entry
-from holdfast.workspace.index import Folder, Key, key_of
+from holdfast.workspace.index import Folder
+from holdfast.workspace.paths import parent_and_name, start_of
+from holdfast.workspace.stat_keys import Key, key_of
 
 _FICLONE = 0x40049409
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NOT_HERE = (errno.EOPNOTSUPP, errno.ENOTTY, errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EPERM)
 
 Sources = Mapping[bytes, tuple[bytes, Key]]
@@ -20,13 +21,13 @@ Sources = Mapping[bytes, tuple[bytes, Key]]
 
 
 def sources(folders: Mapping[bytes, Folder]) -> dict[bytes, tuple[bytes, Key]]:
-    """The large files of a workspace, by content; only those a change of which would show."""
+    """Return the large files of a workspace by content, as far as a change of them would show."""
     found: dict[bytes, tuple[bytes, Key]] = {}
     for path, folder in folders.items():
         for name, entry in folder.entries.items():
             key = folder.keys.get(name)
             if entry.kind == FILE and entry.size > SMALL and key is not None:
-                found[entry.content] = (path + b"/" + name if path else name, key)
+                found[entry.content] = (start_of(path) + name, key)
     return found
 
 
@@ -44,8 +45,8 @@ class Cloner:
             return False
         above, name = parent_and_name(path)
         try:
-            with Inside(self._root) as inside:
-                source = os.open(name, _READ, dir_fd=inside.directory(above))
+            with DirFds(self._root) as dirs:
+                source = os.open(name, READ, dir_fd=dirs.directory(above))
         except OSError:
             return False  # gone or replaced: the store has it
         try:

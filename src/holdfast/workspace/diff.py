@@ -7,17 +7,21 @@ import io
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
+from holdfast.stores.base import Store
 from holdfast.workspace.entries import (
     DIRECTORY,
     FILE,
     MAX_DEPTH,
     MAX_ENTRIES,
     SYMLINK,
+    DirectoryTree,
     Entry,
-    Tree,
 )
-from holdfast.workspace.tree_reader import Shelf, too_much
+from holdfast.workspace.paths import start_of
+from holdfast.workspace.results import Snapshot
+from holdfast.workspace.tree_reader import TreeReader, too_much
 
 _LONGEST_TEXT = 2**20
 
@@ -64,9 +68,9 @@ class TreeDiff:
         return "\n".join(map(_on_one_line, lines))
 
 
-def compare(shelf: Shelf, a: bytes | None, b: bytes | None, text: bool = False) -> TreeDiff:
-    """What changed from one tree to another; only what differs is read. None is an empty tree."""
-    pairs = list(differing(shelf, a, b))
+def compare(reader: TreeReader, a: bytes | None, b: bytes | None, text: bool = False) -> TreeDiff:
+    """Return what changed from one tree to another, reading only that; None is an empty tree."""
+    pairs = list(differing(reader, a, b))
     added = {path: new for path, old, new in pairs if old is None and new is not None}
     removed = {path: old for path, old, new in pairs if new is None and old is not None}
     both = [(path, old, new) for path, old, new in pairs if old is not None and new is not None]
@@ -90,14 +94,20 @@ def compare(shelf: Shelf, a: bytes | None, b: bytes | None, text: bool = False) 
         renamed=tuple((os.fsdecode(old), os.fsdecode(new)) for old, new in renamed),
         mode=tuple(map(os.fsdecode, sorted(mode))),
         touched=tuple(map(os.fsdecode, sorted(timed))),
-        text=_texts(shelf, [p for p in pairs if p[0] in {*added, *removed, *changed}])
+        text=_texts(reader, [p for p in pairs if p[0] in {*added, *removed, *changed}])
         if text
         else None,
     )
 
 
+def compare_captured(store: Store, old: Any, new: Any) -> TreeDiff:
+    """Return what changed from the files that one checkpoint holds to those of another."""
+    before, after = (Snapshot.from_value(part).root.name for part in (old, new))
+    return compare(TreeReader(store), before, after)
+
+
 def _shown(entries: dict[bytes, Entry]) -> tuple[str, ...]:
-    """Paths in order; of directories only the empty ones, with a slash at their end."""
+    """Return paths in order; of directories only the empty ones, with a slash at their end."""
     above = {path.rpartition(b"/")[0] for path in entries}
     return tuple(
         os.fsdecode(path + b"/" if entry.kind == DIRECTORY else path)
@@ -124,28 +134,31 @@ def _renames(removed: dict[bytes, Entry], added: dict[bytes, Entry]) -> list[tup
 
 
 def differing(
-    shelf: Shelf, a: bytes | None, b: bytes | None
+    reader: TreeReader, a: bytes | None, b: bytes | None
 ) -> Iterator[tuple[bytes, Entry | None, Entry | None]]:
-    """Every path at which two trees differ, with what stands there in each."""
+    """Yield every path at which two trees differ, with what stands there in each."""
     level = [(b"", a, b)]
     count = 0
     for _ in range(MAX_DEPTH):
         chunks = {chunk for _, *both in level for chunk in both if chunk is not None}
-        trees: dict[bytes | None, Tree] = {None: Tree(b"", {}), **dict(shelf.trees(chunks))}
+        trees: dict[bytes | None, DirectoryTree] = {
+            None: DirectoryTree(b"", {}),
+            **dict(reader.trees(chunks)),
+        }
         following: list[tuple[bytes, bytes | None, bytes | None]] = []
         count += sum(len(trees[one].entries) + len(trees[other].entries) for _, one, other in level)
         if count > MAX_ENTRIES:
             break
         for path, one, other in level:
             old, new = trees[one].entries, trees[other].entries
-            start = path + b"/" if path else b""
+            start = start_of(path)
             for name in sorted({*old, *new}):
                 before, after = old.get(name), new.get(name)
                 if before is not None and after is not None and before[:5] == after[:5]:
                     continue
                 yield start + name, before, after
                 below = [
-                    e.place if e is not None and e.kind == DIRECTORY else None
+                    e.location if e is not None and e.kind == DIRECTORY else None
                     for e in (before, after)
                 ]
                 if any(below):
@@ -156,13 +169,13 @@ def differing(
     raise too_much()
 
 
-def _texts(shelf: Shelf, pairs: list[tuple[bytes, Entry | None, Entry | None]]) -> str:
+def _texts(reader: TreeReader, pairs: list[tuple[bytes, Entry | None, Entry | None]]) -> str:
     return "".join(
-        part for path, old, new in sorted(pairs) for part in _text(shelf, path, old, new)
+        part for path, old, new in sorted(pairs) for part in _text(reader, path, old, new)
     )
 
 
-def _text(shelf: Shelf, path: bytes, old: Entry | None, new: Entry | None) -> Iterator[str]:
+def _text(reader: TreeReader, path: bytes, old: Entry | None, new: Entry | None) -> Iterator[str]:
     shown = _on_one_line(os.fsdecode(path).encode("utf-8", "backslashreplace").decode())
     if all(entry is None or entry.kind == DIRECTORY for entry in (old, new)):
         return
@@ -170,7 +183,7 @@ def _text(shelf: Shelf, path: bytes, old: Entry | None, new: Entry | None) -> It
     if any(entry is not None and entry.size > _LONGEST_TEXT for entry in (old, new)):
         yield f"Files {names[0]} and {names[1]} differ, and are too long to be shown\n"
         return
-    before, after = _lines(shelf, old), _lines(shelf, new)
+    before, after = _lines(reader, old), _lines(reader, new)
     if before is None or after is None:
         yield f"Binary files {names[0]} and {names[1]} differ\n"
         return
@@ -178,18 +191,18 @@ def _text(shelf: Shelf, path: bytes, old: Entry | None, new: Entry | None) -> It
         yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
 
 
-def _lines(shelf: Shelf, entry: Entry | None) -> list[str] | None:
-    """The lines of a text; None for what is none."""
+def _lines(reader: TreeReader, entry: Entry | None) -> list[str] | None:
+    """Return the lines of a text; None for what is none."""
     if entry is None or entry.kind == DIRECTORY:
         return []
-    data = entry.place if entry.kind == SYMLINK else b"".join(shelf.read(entry))
+    data = entry.location if entry.kind == SYMLINK else b"".join(reader.read(entry))
     if entry.kind == FILE and is_binary(data):
         return None
     return list(io.StringIO(data.decode("utf-8", "backslashreplace")))  # cut at "\n" alone
 
 
 def _on_one_line(text: str) -> str:
-    """Names may hold line breaks; what is printed of them must not."""
+    """Return a name with its line breaks escaped, and whatever else would not be printed."""
     return "".join(
         c if c.isprintable() or "\udc80" <= c <= "\udcff" else c.encode("unicode_escape").decode()
         for c in text
@@ -197,5 +210,5 @@ def _on_one_line(text: str) -> str:
 
 
 def is_binary(data: bytes) -> bool:
-    """Whether these are not the bytes of a text, as git tells: there is a NUL near the start."""
+    """Return whether these are not the bytes of a text: as git tells, by a NUL near the start."""
     return b"\x00" in data[:8000]

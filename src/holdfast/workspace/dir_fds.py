@@ -7,15 +7,17 @@ from types import TracebackType
 from typing import Self
 
 _KEPT = 64
+READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+"""How a file is opened to be read: no symlink is followed, and no fifo waited for."""
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def open_root(root: bytes) -> int:
-    """The workspace itself, which may be reached through symlinks of the user's choice."""
+    """Open the workspace itself, which may be reached through symlinks of the user's choice."""
     return os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
 
-class Inside:
+class DirFds:
     """Open directories of the workspace, the latest few kept open."""
 
     def __init__(self, root: bytes) -> None:
@@ -38,7 +40,7 @@ class Inside:
             os.close(self._open.popitem()[1])
 
     def directory(self, path: bytes) -> int:
-        """The descriptor of a directory; that of the one asked for just before stays open too."""
+        """Return the descriptor of a directory; the one asked for just before stays open too."""
         fd = self._open.pop(path, None)
         if fd is None:
             fd = self._walk(path)
@@ -71,9 +73,3 @@ class Inside:
 
     def _forget(self, path: bytes) -> None:
         os.close(self._open.pop(path))
-
-
-def parent_and_name(path: bytes) -> tuple[bytes, bytes]:
-    """The directory of a path and the name in it."""
-    above, _, name = path.rpartition(b"/")
-    return above, name

@@ -6,12 +6,12 @@ import errno
 import os
 
 from holdfast.errors import WorkspaceError
-from holdfast.workspace.restore_plan import Plan
+from holdfast.workspace.restore_plan import RestorePlan
 
 _SPARE = 2**20
 
 
-def check_room(directory: bytes, plan: Plan) -> None:
+def check_room(directory: bytes, plan: RestorePlan) -> None:
     """Refuse a plan for which there is no room on the disk."""
     disk = os.statvfs(directory)
     free = disk.f_bavail * disk.f_frsize
@@ -23,7 +23,7 @@ def check_room(directory: bytes, plan: Plan) -> None:
 
 
 def explained(error: BaseException, path: bytes, outcome: str) -> BaseException:
-    """An error of the disk in words that say where it was, and how things are now."""
+    """Return an error of the disk in words that say where it was, and how things are now."""
     if isinstance(error, OSError):
         reason = error.strerror or str(error)
         if isinstance(error, NotADirectoryError):

@@ -6,16 +6,15 @@ a tree says besides where the bytes are kept, so trees of one id may have differ
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import ormsgpack
 
+from holdfast.core.chunk_format import ID_BYTES, chunk_id
 from holdfast.core.codec import Packer, pack, unpack
-from holdfast.core.format import ID_BYTES
-from holdfast.core.raw import Link
+from holdfast.core.kinds.content_links import ContentLink
 from holdfast.errors import CheckpointIntegrityError, HoldfastError
 
 FILE, SYMLINK, DIRECTORY = 0, 1, 2
@@ -31,7 +30,7 @@ MAX_ENTRIES = 3_000_000
 """A tree with more of them in all is refused: a few chunks that share each other could claim any
 number."""
 TEMPORARY = b".holdfast-tmp-"
-"""How the names of files begin that a restore has not put in their place yet."""
+"""How the names of files begin that a restore has not put under their names yet."""
 HELD = b".holdfast-held-"
 """How the names of directories begin with files that were replaced while somebody wrote to them."""
 
@@ -51,12 +50,12 @@ class Entry(NamedTuple):
     size: int
     content: bytes
     """The hash of a file's bytes or a symlink's target; of a directory the id of its tree."""
-    place: Any
-    """A Place in a block, the name of a list of pieces or a subtree's chunk, a symlink's target;
+    location: Any
+    """A BlockLocation, the name of a list of pieces or a subtree's chunk, a symlink's target;
     None for an empty file."""
 
 
-class Place(NamedTuple):
+class BlockLocation(NamedTuple):
     """Where the bytes of a small file begin."""
 
     block: bytes
@@ -64,71 +63,76 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Tree:
+class DirectoryTree:
     """A directory: its entries by name, in order."""
 
     tree_id: bytes
     entries: Mapping[bytes, Entry]
 
 
-EMPTY_FILE = hashlib.sha256(b"").digest()[:ID_BYTES]
+EMPTY_FILE = chunk_id(b"")
+
+
+def symlink_entry(target: bytes, mtime: int) -> Entry:
+    """Return the entry of a symlink."""
+    return Entry(SYMLINK, 0, mtime, len(target), chunk_id(target), target)
 
 
 def file_mode(mode: int) -> int:
-    """The permission bits of a file that are kept."""
+    """Return the permission bits of a file that are kept."""
     return mode & _FILE_MODE
 
 
 def directory_mode(mode: int) -> int:
-    """The permission bits of a directory that are kept."""
+    """Return the permission bits of a directory that are kept."""
     return mode & _DIRECTORY_MODE
 
 
 def is_reserved(name: bytes) -> bool:
-    """Whether a name is never captured and never written: git's, Holdfast's own."""
+    """Return whether a name is never captured and never written: git's, Holdfast's own."""
     return name[:1] == b"." and (
         name.lower() in (b".git", b".holdfast") or name.startswith((TEMPORARY, HELD))
     )
 
 
 def tree_id(entries: Mapping[bytes, Entry]) -> bytes:
-    """The id of a directory that holds these, given in the order of their names."""
+    """Return the id of a directory that holds these, given in the order of their names."""
     return _id_of(_rows(entries))
 
 
 def _rows(entries: Mapping[bytes, Entry]) -> list[list[Any]]:
-    """What the id is made of: all but where the bytes lie."""
+    """Return what the id is made of: all but where the bytes lie."""
     return [[name, *entry[:5]] for name, entry in entries.items()]
 
 
 def _id_of(rows: list[list[Any]]) -> bytes:
-    return hashlib.sha256(_DOMAIN + ormsgpack.packb(rows)).digest()[:ID_BYTES]
+    return chunk_id(_DOMAIN + ormsgpack.packb(rows))
 
 
 def pack_tree(entries: Mapping[bytes, Entry]) -> tuple[bytes, bytes]:
-    """The id and the chunk of a directory."""
+    """Return the id and the chunk of a directory."""
     rows = _rows(entries)
     identity = _id_of(rows)
     links: dict[tuple[bytes, bool], int] = {}
     for row, entry in zip(rows, entries.values(), strict=True):
-        place = entry.place
-        if isinstance(place, Place):
-            row += [links.setdefault((place.block, True), len(links)), place.offset]
+        location = entry.location
+        if isinstance(location, BlockLocation):
+            row += [links.setdefault((location.block, True), len(links)), location.offset]
         elif entry.kind == SYMLINK:
-            row.append(place)
-        elif place is not None:
-            row.append(links.setdefault((place, False), len(links)))
-    value = [_VERSION, identity, rows, [Link(*link) for link in links]]
+            row.append(location)
+        elif location is not None:
+            row.append(links.setdefault((location, False), len(links)))
+    value = [_VERSION, identity, rows, [ContentLink(*link) for link in links]]
     return identity, Packer().pack_trusting(value)  # all bytes in it are plain
 
 
-def parse_tree(raw: bytes) -> Tree:
-    """The directory of a chunk, whoever made it; one that could do harm is refused."""
+def parse_tree(raw: bytes) -> DirectoryTree:
+    """Return the directory of a chunk, whoever made it; refuse one that could do harm."""
     try:
         version, identity, rows, links = unpack(raw)
         if version != _VERSION:
             raise ValueError(f"a tree of version {version!r}, which this Holdfast cannot read")
-        if not all(type(link) is Link for link in links):
+        if not all(type(link) is ContentLink for link in links):
             raise ValueError("a tree whose links are none")
         entries = {row[0]: _entry(row, links) for row in rows}
         names = list(entries)
@@ -140,10 +144,10 @@ def parse_tree(raw: bytes) -> Tree:
         raise
     except (HoldfastError, IndexError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise CheckpointIntegrityError(None, f"a workspace tree is refused: {error}") from None
-    return Tree(identity, entries)
+    return DirectoryTree(identity, entries)
 
 
-def _entry(row: list[Any], links: list[Link]) -> Entry:
+def _entry(row: list[Any], links: list[ContentLink]) -> Entry:
     name, kind, mode, mtime, size, content, *where = row
     check_name(name)
     if not (type(mode) is int and type(mtime) is int and type(size) is int):
@@ -154,12 +158,12 @@ def _entry(row: list[Any], links: list[Link]) -> Entry:
         raise ValueError("an entry without a hash")
     if kind == FILE:
         return Entry(
-            FILE, file_mode(mode), mtime, size, content, _place(size, content, where, links)
+            FILE, file_mode(mode), mtime, size, content, _location(size, content, where, links)
         )
     if kind == SYMLINK:
         (target,) = where
         check_target(target)
-        if hashlib.sha256(target).digest()[:ID_BYTES] != content or size != len(target):
+        if chunk_id(target) != content or size != len(target):
             raise ValueError("a symlink that does not match its hash")
         return Entry(SYMLINK, 0, mtime, size, content, target)
     if kind == DIRECTORY and not mtime and not size:
@@ -167,7 +171,7 @@ def _entry(row: list[Any], links: list[Link]) -> Entry:
     raise ValueError(f"an entry of kind {kind!r}")
 
 
-def _place(size: int, content: bytes, where: list[Any], links: list[Link]) -> Any:
+def _location(size: int, content: bytes, where: list[Any], links: list[ContentLink]) -> Any:
     if not where:
         if size or content != EMPTY_FILE:
             raise ValueError("a file without its bytes")
@@ -177,10 +181,10 @@ def _place(size: int, content: bytes, where: list[Any], links: list[Link]) -> An
     *where, offset = where
     if type(offset) is not int or not 0 <= offset <= MAX_BLOCK or size > MAX_BLOCK:
         raise ValueError("a file that lies outside of every block")
-    return Place(_link(where, links, True), offset)
+    return BlockLocation(_link(where, links, True), offset)
 
 
-def _link(where: list[Any], links: list[Link], is_leaf: bool) -> bytes:
+def _link(where: list[Any], links: list[ContentLink], is_leaf: bool) -> bytes:
     (number,) = where
     if type(number) is not int or number < 0:
         raise ValueError("an entry that leads nowhere")
@@ -207,18 +211,18 @@ def check_target(target: object) -> None:
 
 
 def pack_pieces(pieces: Sequence[tuple[bytes, int]]) -> bytes:
-    """The chunk that lists the pieces of a large file, each with its size."""
-    blocks = [Link(name, True) for name, _ in pieces]
+    """Return the chunk that lists the pieces of a large file, each with its size."""
+    blocks = [ContentLink(name, True) for name, _ in pieces]
     return pack([_VERSION, blocks, [size for _, size in pieces]])
 
 
 def parse_pieces(raw: bytes, size: int) -> list[tuple[bytes, int]]:
-    """The pieces of a file of that size."""
+    """Return the pieces of a file of that size."""
     try:
         version, blocks, sizes = unpack(raw)
         if version != _VERSION or len(blocks) != len(sizes):
             raise ValueError("of another shape")
-        if not all(type(block) is Link and block.is_leaf for block in blocks):
+        if not all(type(block) is ContentLink and block.is_leaf for block in blocks):
             raise ValueError("which leads to something else")
         if not all(type(part) is int and 0 < part <= MAX_BLOCK for part in sizes):
             raise ValueError("of impossible sizes")

@@ -21,10 +21,10 @@ class _Rule:
     directories_only: bool
 
 
-class Rules:
+class IgnoreRules:
     """The rules that hold in a directory: those of its own files, and those from above it."""
 
-    def __init__(self, outer: Rules | None, texts: Iterable[bytes], directory: bytes) -> None:
+    def __init__(self, outer: IgnoreRules | None, texts: Iterable[bytes], directory: bytes) -> None:
         self._outer = outer
         self._texts = list(texts)
         self._below = len(directory) + 1 if directory else 0
@@ -53,8 +53,8 @@ class Rules:
         ]
 
     def leave_out(self, path: bytes, is_directory: bool) -> bool:
-        """Whether a path of the workspace is ignored; the directories above it are not."""
-        rules: Rules | None = self
+        """Return whether a path of the workspace is ignored; the directories above it are not."""
+        rules: IgnoreRules | None = self
         while rules is not None:
             name = path[rules._below :]
             for keeps, of_files, of_directories in rules._groups:
@@ -65,7 +65,7 @@ class Rules:
         return False
 
 
-class NoRules(Rules):
+class NoRules(IgnoreRules):
     """Leaves nothing out."""
 
     def __init__(self) -> None:
@@ -75,7 +75,7 @@ class NoRules(Rules):
         return False
 
 
-class EverythingIsLeftOut(Rules):
+class IgnoreEverything(IgnoreRules):
     """Holds in a directory that is itself left out."""
 
     def __init__(self) -> None:
@@ -94,7 +94,7 @@ def _either(regexes: list[bytes]) -> re.Pattern[bytes] | None:
 
 
 def parse(text: bytes) -> list[_Rule]:
-    """The rules of a file; lines that can never fit anything are dropped, as git does."""
+    """Return the rules of a file; lines that can never fit anything are dropped, as git does."""
     lines = text.removeprefix(b"\xef\xbb\xbf").split(b"\n")
     rules = (_rule(line.removesuffix(b"\r")) for line in lines)
     return [rule for rule in rules if rule is not None]
@@ -125,7 +125,7 @@ def _without_trailing_spaces(line: bytes) -> bytes:
 
 
 def _translate(glob: bytes, anchored: bool) -> bytes | None:
-    """A regular expression for a glob; None if it fits nothing."""
+    """Return a regular expression for a glob; None if it fits nothing."""
     out: list[bytes] = []
     at, end = 0, len(glob)
     while at < end:
@@ -179,7 +179,7 @@ _CLASSES = {
 
 
 def _bracket(glob: bytes, at: int) -> tuple[bytes | None, int]:
-    """The class that begins after a [, and where it ends."""
+    """Return the class that begins after a [, and where it ends."""
     negated = glob[at : at + 1] in (b"!", b"^")
     at += negated
     parts: list[bytes] = []

@@ -9,35 +9,20 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from operator import attrgetter
 from typing import Any
 
 import ormsgpack
 from xxhash import xxh3_64_digest
 
 from holdfast.system import private_files
-from holdfast.workspace.entries import Entry, Place
+from holdfast.system.atomic_files import write_file
+from holdfast.workspace.entries import BlockLocation, Entry
+from holdfast.workspace.stat_keys import Key
 
-Key = tuple[int, int, int, int, int, int]
-key_of = attrgetter("st_mtime_ns", "st_ctime_ns", "st_size", "st_ino", "st_mode", "st_nlink")
-"""What tells that a file was changed; the time of change (ctime) cannot be set by programs."""
-MTIME, CTIME, SIZE, INODE, MODE, LINKS = range(6)
-
-_SLACK = 20_000_000
-_COARSE_SLACK = 3_000_000_000
 _SUM_BYTES = 8
 _REWRITE = 2**62
-
-
-def trusted(key: Key, seen: int) -> Key | None:
-    """The key, if a later change of the file is sure to show in it; None if it is too fresh.
-
-    ``seen`` is the time, in ns, before which the file was not read. Some file systems keep whole
-    seconds only.
-    """
-    changed = key[CTIME]
-    slack = _SLACK if changed % 1_000_000_000 else _COARSE_SLACK
-    return key if changed < seen - slack else None
+_PIN = "anchor"
+"""How the row of what keeps the snapshot is marked in the file."""
 
 
 class Folder:
@@ -79,7 +64,7 @@ class Folder:
         self._entries = entries
 
     def row(self) -> list[Any]:
-        """Plain data, for the log."""
+        """Return plain data, for the log."""
         entries = self._entries
         rows = self._rows if entries is None else [_row(*item) for item in entries.items()]
         return [
@@ -90,7 +75,7 @@ class Folder:
 
     @classmethod
     def from_row(cls, row: list[Any]) -> Folder:
-        """The folder of a row."""
+        """Return the folder of a row."""
         folder = cls(row[0])
         key, folder.outer, folder.inner, folder.tree_id, folder.chunk = row[1:6]
         folder.files, folder.size, folder._rows, names, keys, others = row[6:]
@@ -104,43 +89,45 @@ class Folder:
 
 
 def _row(name: bytes, entry: Entry) -> list[Any]:
-    place = entry.place
-    return [name, *entry[:5], list(place) if isinstance(place, Place) else place]
+    location = entry.location
+    return [name, *entry[:5], list(location) if isinstance(location, BlockLocation) else location]
 
 
 def _entry(row: list[Any]) -> Entry:
-    _, kind, mode, mtime, size, content, place = row
-    return Entry(kind, mode, mtime, size, content, Place(*place) if type(place) is list else place)
+    _, kind, mode, mtime, size, content, location = row
+    if type(location) is list:
+        location = BlockLocation(*location)
+    return Entry(kind, mode, mtime, size, content, location)
 
 
 @dataclass(frozen=True)
-class Anchor:
+class Pin:
     """What keeps the last snapshot in the store: a note, or checkpoints."""
 
     scope: str
     key: str
     after: int = field(compare=False)
-    """A place that the note comes after, as late a one as is known."""
+    """A number that the note comes after, as late a one as is known."""
     tree_id: bytes
     chunk: bytes
     until: float | None = None
     """When the note expires, as a time stamp; None if it never does."""
     checkpoints: tuple[str, ...] = ()
 
-    def also_kept_by(self, checkpoint_id: str) -> Anchor:
-        """The same, when a checkpoint holds the tree too; the newest few are remembered."""
+    def also_kept_by(self, checkpoint_id: str) -> Pin:
+        """Return the same, kept by a checkpoint too; the newest few are remembered."""
         return replace(self, checkpoints=(*self.checkpoints, checkpoint_id)[-8:])
 
     def row(self) -> list[Any]:
-        """Plain data, for the log."""
+        """Return plain data, for the log."""
         return [
             *(self.scope, self.key, self.after, self.tree_id, self.chunk, self.until),
             list(self.checkpoints),
         ]
 
     @classmethod
-    def from_row(cls, row: list[Any]) -> Anchor:
-        """The anchor of a row."""
+    def from_row(cls, row: list[Any]) -> Pin:
+        """Return the pin of a row."""
         scope, key, after, tree_id, chunk, until, checkpoints = row
         return cls(scope, key, after, tree_id, chunk, until, tuple(checkpoints))
 
@@ -153,8 +140,8 @@ class Index:
     identity: list[Any]
     """Of which workspace and with which options; those of another are of no use."""
     folders: dict[bytes, Folder] = field(default_factory=dict)
-    anchor: Anchor | None = None
-    _saved_anchor: Anchor | None = None
+    pin: Pin | None = None
+    _saved_pin: Pin | None = None
     _logged: int = 0
     _changed: set[bytes] = field(default_factory=set)
     _gone: set[bytes] = field(default_factory=set)
@@ -169,15 +156,15 @@ class Index:
         identity, *rows = _rows(data) or [None]
         if identity != self.identity:
             return self
-        last = max((i for i, row in enumerate(rows) if row[0] == "anchor"), default=-1)
+        last = max((i for i, row in enumerate(rows) if row[0] == _PIN), default=-1)
         for kind, row in rows[: last + 1]:  # what comes later is of a snapshot that nothing keeps
-            if kind == "anchor":
-                self.anchor = Anchor.from_row(row)
+            if kind == _PIN:
+                self.pin = Pin.from_row(row)
             elif kind == "gone":
                 self.folders.pop(row, None)
             else:
                 self.folders[row[0]] = Folder.from_row(row)
-        self._saved_anchor = self.anchor
+        self._saved_pin = self.pin
         self._logged = len(rows) if last + 1 == len(rows) else _REWRITE
         return self
 
@@ -189,7 +176,7 @@ class Index:
     @property
     def unsaved(self) -> int:
         """How much the file does not say yet."""
-        return len(self._changed) + len(self._gone) + (self.anchor != self._saved_anchor)
+        return len(self._changed) + len(self._gone) + (self.pin != self._saved_pin)
 
     def save(self) -> None:
         """Write down what changed, or everything where that is about as much."""
@@ -198,23 +185,20 @@ class Index:
             ["folder", self.folders[path].row()] for path in self._changed if path in self.folders
         ]
         self._logged += len(rows) + 1
-        anchor = [] if self.anchor is None else [["anchor", self.anchor.row()]]
+        pin = [] if self.pin is None else [[_PIN, self.pin.row()]]
         if self._logged > 2 * len(self.folders) + 100 or not os.path.exists(self.file):
             rows = [["folder", folder.row()] for folder in self.folders.values()]
-            self._replace([self.identity, *rows, *anchor])
+            self._replace([self.identity, *rows, *pin])
             self._logged = len(rows) + 1
         else:
             with open(self.file, "ab", opener=private_files.opener) as file:
-                file.write(b"".join(map(_framed, rows + anchor)))
-        self._saved_anchor = self.anchor
+                file.write(b"".join(map(_framed, rows + pin)))
+        self._saved_pin = self.pin
         self._changed.clear()
         self._gone.clear()
 
     def _replace(self, rows: list[Any]) -> None:
-        fresh = f"{self.file}.new"
-        with open(fresh, "wb", opener=private_files.opener) as file:
-            file.write(b"".join(map(_framed, rows)))
-        os.replace(fresh, self.file)
+        write_file(self.file, b"".join(map(_framed, rows)), durable=False)
 
 
 def _framed(row: Any) -> bytes:
@@ -223,7 +207,7 @@ def _framed(row: Any) -> bytes:
 
 
 def _rows(data: bytes) -> list[Any]:
-    """The rows of a log, as far as it is whole; one more, of nothing, if it is not."""
+    """Return the rows of a log, as far as it is whole; one more, of nothing, if it is not."""
     rows: list[Any] = []
     at = 0
     while at < len(data):

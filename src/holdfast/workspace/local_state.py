@@ -20,31 +20,28 @@ import ormsgpack
 
 from holdfast.errors import WorkspaceError
 from holdfast.stores.base import Store
-from holdfast.stores.capabilities import OnDisk, Volatile, files_of
-from holdfast.stores.file.folders import sync
+from holdfast.stores.capabilities import Volatile, files_of
 from holdfast.system import private_files
+from holdfast.system.atomic_files import remove_drafts, write_file
 from holdfast.system.crash_points import reach
 from holdfast.system.file_lock import LockFile
 
-_MOST_LINKS = 40
-"""The kernel follows no more."""
 
-
-def home_of(store: Store, root: bytes) -> Home:
-    """The home of a workspace in a store."""
+def local_state_of(store: Store, root: bytes) -> LocalState:
+    """Return the local state of a workspace in a store."""
     directory = directory_of(store, own_name(root))
     if directory is None:
-        return Home(tempfile.mkdtemp(prefix="holdfast-"), is_temporary=True)
-    return Home(directory)
+        return LocalState(tempfile.mkdtemp(prefix="holdfast-"), is_temporary=True)
+    return LocalState(directory)
 
 
 def own_name(root: bytes) -> str:
-    """What the home of a directory is called."""
+    """Return the name of the local state of a directory."""
     return hashlib.sha256(root).hexdigest()[:24]
 
 
 def directory_of(store: Store, own: str) -> str | None:
-    """Where a home is; None if the store, and so all that is known of it, goes with the process."""
+    """Return where the local state is; None if the store, and so all that is known, is volatile."""
     files = files_of(store)
     if files:
         first = files[0]
@@ -61,51 +58,8 @@ def directory_of(store: Store, own: str) -> str | None:
     return os.path.join(cache, "holdfast", "workspaces", f"{own}-{its}")
 
 
-def private_paths(store: Store, root: bytes) -> frozenset[bytes]:
-    """What of the store lies in the workspace, and so is never captured or touched.
-
-    The way to it as well: a symlink that was followed to reach the store.
-    """
-    start = root.rstrip(b"/") + b"/"
-    place = store.capability(OnDisk)
-    files, apart = ((), ()) if place is None else (place.files, place.files_apart)
-    homes = (f"{file}.workspaces" for file in files)
-    found: set[bytes] = set()
-    for path in (*files, *homes, *apart):
-        for whole in _ways_to(os.fsencode(os.path.abspath(path))):
-            if whole == root:
-                raise WorkspaceError(
-                    f"{os.fsdecode(root)!r} is the store itself: keep the store somewhere else"
-                )
-            if whole.startswith(start):
-                found.add(whole[len(start) :])
-    return frozenset(found)
-
-
-def _ways_to(path: bytes) -> list[bytes]:
-    """Where a path ends, and before that every symlink on its way."""
-    links: list[bytes] = []
-    at, rest = b"/", [part for part in reversed(path.split(b"/")) if part]
-    while rest and len(links) < _MOST_LINKS:
-        part = rest.pop()
-        if part == b"..":
-            at = os.path.dirname(at)
-            continue
-        here = os.path.join(at, part)
-        try:
-            target = os.readlink(here)
-        except OSError:  # no symlink, or nothing at all yet
-            at = here
-            continue
-        links.append(here)
-        if target.startswith(b"/"):
-            at = b"/"
-        rest += [part for part in reversed(target.split(b"/")) if part not in (b"", b".")]
-    return [*links, at]
-
-
 @dataclass(frozen=True)
-class Journal:
+class RestoreJournal:
     """A restore that was begun: whoever finds it completes it."""
 
     target: bytes
@@ -116,12 +70,12 @@ class Journal:
     """What is made or moved aside: its name there, and the path it belongs to."""
 
     def pack(self) -> bytes:
-        """The bytes of its file."""
+        """Return the bytes of its file."""
         return ormsgpack.packb([self.target, self.undo, self.staging, self.paths, self.moves])
 
     @classmethod
-    def unpack(cls, data: bytes) -> Journal:
-        """The journal of a file."""
+    def unpack(cls, data: bytes) -> RestoreJournal:
+        """Return the journal of a file."""
         target, undo, staging, paths, *more = ormsgpack.unpackb(data)
         moves = more[0] if more else []  # which 0.2 did not write down
         return cls(target, undo, staging, paths, [(slot, path) for slot, path in moves])
@@ -133,7 +87,7 @@ def _remove_own(process: int, directory: str) -> None:
         shutil.rmtree(directory, ignore_errors=True)
 
 
-class Home:
+class LocalState:
     """The directory of a workspace's own files."""
 
     def __init__(self, directory: str, is_temporary: bool = False) -> None:
@@ -187,29 +141,21 @@ class Home:
             private_files.make_directories(self.directory)
             return LockFile(path)
 
-    def journal(self) -> Journal | None:
-        """The restore that was begun and not ended, if there is one."""
+    def journal(self) -> RestoreJournal | None:
+        """Return the restore that was begun and not ended, if there is one."""
         try:
             with open(self._journal, "rb") as file:
                 data = file.read()
-            return Journal.unpack(data)
+            return RestoreJournal.unpack(data)
         except FileNotFoundError:
             return None
         except (TypeError, ValueError):  # it was not written to its end, so nothing was begun
             self.end()
             return None
 
-    def begin(self, journal: Journal) -> None:
+    def begin(self, journal: RestoreJournal) -> None:
         """Write down that a restore begins, durably and before anything is changed."""
-        # Beside the one that is there: at every moment there is a whole one, or none.
-        fresh = f"{self._journal}.new"
-        with open(fresh, "wb", opener=private_files.opener) as file:
-            file.write(journal.pack())
-            file.flush()
-            os.fsync(file.fileno())
-        reach("workspace:journal_written")
-        os.replace(fresh, self._journal)
-        sync(self.directory)
+        write_file(self._journal, journal.pack(), written="workspace:journal_written")
         reach("workspace:journaled")
 
     def end(self) -> None:
@@ -228,8 +174,10 @@ class Home:
 
     def remove(self) -> None:
         """Remove it; whoever opens the workspace again begins anew."""
-        for name in ("index", "index.new", "journal", "journal.new", "lock", "place", "place.new"):
+        own = ("index", "journal", "lock", "place")
+        for name in (*own, *(f"{name}.new" for name in own)):  # 0.3 wrote its drafts so
             with suppress(FileNotFoundError):
                 os.unlink(os.path.join(self.directory, name))
+        remove_drafts(self.directory)
         with suppress(OSError):  # gone already, or somebody else keeps something there
             os.rmdir(self.directory)

@@ -9,22 +9,23 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from holdfast.core.raw import Link
+from holdfast.core.kinds.content_links import ContentLink
 from holdfast.errors import (
     AmbiguousIdError,
     CheckpointNotFoundError,
     HoldfastError,
     InvalidArgumentError,
+    MissingBaseError,
     WorkspaceError,
 )
 from holdfast.ids import new_id
 from holdfast.model import Checkpoint, moment
 from holdfast.runtime import SyncRuntime
-from holdfast.stores.base import NOTE_TIES, MissingBase, Note, NotesOnly, Query, Store
+from holdfast.stores.base import NOTE_TIES, Note, NotesOnly, Query, Store
 from holdfast.stores.capabilities import removals_of
 from holdfast.verbs import notes
 from holdfast.verbs.read import restore
-from holdfast.workspace.index import Anchor
+from holdfast.workspace.index import Pin
 from holdfast.workspace.results import Snapshot
 
 SCOPES = "/workspaces/"
@@ -35,7 +36,7 @@ PARTIAL = "partial"
 _TREE_ID = re.compile(r"[0-9a-f]{6,40}")
 
 
-class Keeper:
+class Pins:
     """The notes of one workspace, and the trees it knows by their ids."""
 
     def __init__(self, store: Store, name: str) -> None:
@@ -45,7 +46,7 @@ class Keeper:
         self.scope = SCOPES + name
         self._known: dict[str, Snapshot] = {}
         self._alive: tuple[str, Any] = ("", None)
-        """The key of an anchor that was there, and what the store said of removals before that."""
+        """The key of a pin that was there, and what the store said of removals before that."""
 
     def keep(
         self,
@@ -53,8 +54,8 @@ class Keeper:
         chunks: Mapping[bytes, bytes],
         seconds: float | None,
         extra: Mapping[str, Any],
-        before: Anchor | None,
-    ) -> Anchor | None:
+        before: Pin | None,
+    ) -> Pin | None:
         """Write a note that leads to a snapshot, together with chunks; it may expire.
 
         None if what the snapshot is built on is kept no more.
@@ -72,7 +73,7 @@ class Keeper:
                 return None
             before = found
         self.remember(snapshot)
-        return Anchor(
+        return Pin(
             self.scope,
             key,
             before.after if before is not None and before.scope == self.scope else 0,
@@ -81,13 +82,13 @@ class Keeper:
             None if until is None else until.timestamp(),
         )
 
-    def _commit(self, commit: NotesOnly, before: Anchor) -> Anchor | None:
-        """Write what is built on an anchor; None if that is there no more."""
+    def _commit(self, commit: NotesOnly, before: Pin) -> Pin | None:
+        """Write what is built on a pin; None if that is there no more."""
         if self.is_known(before):
             _, removals = self._alive
             try:
                 self._store.commit(replace(commit, removals=removals))
-            except MissingBase:
+            except MissingBaseError:
                 pass  # something was removed: perhaps this
             else:
                 self._alive = commit.notes[0].key, removals
@@ -98,36 +99,36 @@ class Keeper:
         self._store.commit(commit)
         return self.alive(found)
 
-    def is_known(self, anchor: Anchor) -> bool:
-        """Whether it is there unless something was removed, which the store will tell."""
+    def is_known(self, pin: Pin) -> bool:
+        """Return whether it is there unless something was removed, which the store will tell."""
         key, removals = self._alive
-        is_kept = anchor.until is None or anchor.until > time.time()
-        return key == anchor.key and removals is not None and is_kept
+        is_kept = pin.until is None or pin.until > time.time()
+        return key == pin.key and removals is not None and is_kept
 
-    def alive(self, anchor: Anchor) -> Anchor | None:
-        """The anchor, if a note or checkpoint still keeps its tree.
+    def alive(self, pin: Pin) -> Pin | None:
+        """Return the pin, if a note or checkpoint still keeps its tree.
 
         Asked after every use of its chunks: if one does, no collection that began earlier can have
         removed what the tree needs.
         """
         removals = removals_of(self._store)
-        if self.is_known(anchor) and self._alive[1] == removals:
-            return anchor
-        found = self._store.notes([anchor.scope], anchor.after)
-        note = next((note for note in found if note.key == anchor.key), None)
+        if self.is_known(pin) and self._alive[1] == removals:
+            return pin
+        found = self._store.notes([pin.scope], pin.after)
+        note = next((note for note in found if note.key == pin.key), None)
         if note is not None:
-            anchor = replace(anchor, after=note.seq - 1)
-        elif not (anchor.checkpoints and self._store.query(Query(ids=anchor.checkpoints))):
+            pin = replace(pin, after=note.seq - 1)
+        elif not (pin.checkpoints and self._store.query(Query(ids=pin.checkpoints))):
             return None
-        self._alive = anchor.key, removals
-        return anchor
+        self._alive = pin.key, removals
+        return pin
 
     def remember(self, snapshot: Snapshot) -> None:
         """Know a tree by its id without asking the store."""
         self._known[snapshot.tree_id] = snapshot
 
     def snapshots(self, everywhere: bool = False, looks: bool = True) -> list[Snapshot]:
-        """The snapshots that notes of this workspace keep (or of all), oldest first.
+        """Return the snapshots that notes of this workspace keep (or of all), oldest first.
 
         Those that were only taken to compare are left out where nobody looks for them.
         """
@@ -142,15 +143,15 @@ class Keeper:
         return [(note, value) for note, value in found if note.scope.startswith(SCOPES)]
 
     def last(self) -> bytes | None:
-        """The tree that was kept or restored (as a whole) last, if any was."""
+        """Return the tree that was kept or restored (as a whole) last, if any was."""
         for _, value in reversed(self._notes([self.scope])):
             if value.get("kind") != LOOK and not value.get(PARTIAL):
-                link: Link = value.get("target") or value["tree"]
+                link: ContentLink = value.get("target") or value["tree"]
                 return link.name
         return None
 
     def resolve(self, tree: object) -> Snapshot:
-        """The snapshot that a user means: one, a checkpoint, or the id of a tree or checkpoint."""
+        """Return the snapshot that is meant: itself, or that of a checkpoint, or by an id."""
         if isinstance(tree, Snapshot):
             return tree
         if isinstance(tree, Checkpoint):
@@ -159,19 +160,27 @@ class Keeper:
             raise InvalidArgumentError(
                 f"a tree is a Snapshot, a tree id or a checkpoint id, not {type(tree).__name__}"
             )
-        if _TREE_ID.fullmatch(tree):
-            for known in (self._known.values(), self.snapshots(), self.snapshots(everywhere=True)):
-                found = {s.tree_id: s for s in known if s.tree_id.startswith(tree)}
-                if len(found) > 1:
-                    raise AmbiguousIdError(tree, sorted(found)[:3])
-                if found:
-                    return next(iter(found.values()))
-        try:
+        if tree in self._known:
+            return self._known[tree]
+        try:  # the store finds these by themselves; of trees every note has to be read
             return self._of(self._runtime.run(restore(self._runtime.engine, tree, True, "raw")))
         except CheckpointNotFoundError:
+            found = self._tree(tree) if _TREE_ID.fullmatch(tree) else None
+        if found is None:
             raise CheckpointNotFoundError(
                 tree, "no snapshot and no checkpoint in this store has that id"
-            ) from None
+            )
+        return found
+
+    def _tree(self, tree_id: str) -> Snapshot | None:
+        """Return the snapshot of a tree, by its id or the beginning of it; None if none is kept."""
+        for known in (self._known.values(), self.snapshots(), self.snapshots(everywhere=True)):
+            found = {each.tree_id: each for each in known if each.tree_id.startswith(tree_id)}
+            if len(found) > 1:
+                raise AmbiguousIdError(tree_id, sorted(found)[:3])
+            if found:
+                return next(iter(found.values()))
+        return None
 
     def _of(self, checkpoint: Checkpoint) -> Snapshot:
         if checkpoint.workspace is None:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from holdfast.errors import InvalidArgumentError
-from holdfast.workspace.entries import DIRECTORY, FILE, Entry, Tree
+from holdfast.workspace.entries import DIRECTORY, FILE, DirectoryTree, Entry
 from holdfast.workspace.index import Folder
-from holdfast.workspace.tree_reader import Shelf
+from holdfast.workspace.paths import parent_and_name, start_of
+from holdfast.workspace.tree_reader import TreeReader
 
 
 @dataclass
-class Plan:
+class RestorePlan:
     """The steps from the workspace as it is to a tree."""
 
     directories: list[tuple[bytes, Entry]] = field(default_factory=list)
@@ -35,11 +34,11 @@ class Plan:
         return sorted(path for path, _ in (*self.files, *self.symlinks))
 
     def is_empty(self) -> bool:
-        """Whether there is nothing to do."""
+        """Return whether there is nothing to do."""
         return not any(vars(self).values())
 
     def bytes(self) -> int:
-        """How many bytes are written."""
+        """Return how many bytes are written."""
         return sum(entry.size for _, entry in self.files)
 
 
@@ -48,16 +47,16 @@ Folders = Mapping[bytes, Folder]
 
 def make_plan(
     folders: Folders,
-    shelf: Shelf,
+    reader: TreeReader,
     root: bytes,
     paths: Collection[bytes] | None,
     private: Collection[bytes] = (),
-) -> Plan:
-    """How to get from these folders to a tree, at these paths and below or everywhere.
+) -> RestorePlan:
+    """Return how to get from these folders to a tree, at these paths and below or everywhere.
 
     What is private stays as it is, whatever the tree says of it.
     """
-    return _Planner(folders, Selection(paths), frozenset(private)).plan(shelf, root)
+    return _Planner(folders, Selection(paths), frozenset(private)).plan(reader, root)
 
 
 class Selection:
@@ -73,14 +72,14 @@ class Selection:
         }
 
     def holds(self, path: bytes) -> bool:
-        """Whether the path or one above it was chosen."""
+        """Return whether the path or one above it was chosen."""
         if self._all or path in self._paths:
             return True
         parts = path.split(b"/")
         return any(b"/".join(parts[:depth]) in self._paths for depth in range(1, len(parts)))
 
     def leads_to(self, path: bytes) -> bool:
-        """Whether something beneath the path was chosen."""
+        """Return whether something beneath the path was chosen."""
         return not self._all and path in self._above
 
 
@@ -89,20 +88,20 @@ class _Planner:
         self._folders = folders
         self._private = private
         self._selection = selection
-        self._made = Plan()
+        self._made = RestorePlan()
 
-    def plan(self, shelf: Shelf, root: bytes) -> Plan:
-        shelf.levels(root, self._enter)
+    def plan(self, reader: TreeReader, root: bytes) -> RestorePlan:
+        reader.levels(root, self._enter)
         plan = self._made
         plan.directories.sort()
         plan.removed_directories.sort()
         return plan
 
-    def _enter(self, path: bytes, tree: Tree) -> Iterable[tuple[bytes, bytes]]:
+    def _enter(self, path: bytes, tree: DirectoryTree) -> Iterable[tuple[bytes, bytes]]:
         """Compare a directory with what is there; returns the subtrees that have to be compared."""
         folder = self._folders.get(path)
         now = folder.entries if folder is not None else {}
-        start = path + b"/" if path else b""
+        start = start_of(path)
         for name, entry in now.items():
             if name not in tree.entries:
                 self._remove(start + name, entry)
@@ -116,7 +115,7 @@ class _Planner:
             else:
                 descend = self._selection.leads_to(inner) and self._make_way(inner, before, entry)
             if descend:
-                yield inner, entry.place
+                yield inner, entry.location
 
     def _change(self, path: bytes, before: Entry | None, entry: Entry) -> bool:
         if before is not None and before.kind != entry.kind:
@@ -158,64 +157,34 @@ class _Planner:
             elif chosen or self._selection.leads_to(path):
                 if chosen:
                     self._made.removed_directories.append(path)
-                inside = self._folders[path].entries
-                stack += [(path + b"/" + name, inner) for name, inner in inside.items()]
+                within = self._folders[path].entries
+                stack += [(path + b"/" + name, inner) for name, inner in within.items()]
 
 
-def chosen_paths(root: bytes, paths: Iterable[str | bytes | os.PathLike[str]]) -> list[bytes]:
-    """Paths a user gave, relative to the workspace; one that leads out of it is refused."""
-    if isinstance(paths, (str, bytes, os.PathLike)):
-        raise InvalidArgumentError("paths is a list of paths, not one")
-    return [relative(root, as_path(path)) for path in paths]
-
-
-def as_path(path: object) -> bytes:
-    """A path that a user gave."""
-    if not isinstance(path, (str, bytes, os.PathLike)) or not os.fspath(path):
-        raise InvalidArgumentError(f"a path is a string or a Path, not {path!r}")
-    found = os.fsencode(path)
-    if b"\x00" in found:
-        raise InvalidArgumentError(f"{os.fsdecode(found)!r} is no path")
-    return found
-
-
-def relative(root: bytes, path: bytes) -> bytes:
-    """A path in the workspace, as trees have it."""
-    inside = path
-    if path.startswith(b"/"):
-        if not path.startswith(root.rstrip(b"/") + b"/"):
-            raise InvalidArgumentError(f"{os.fsdecode(path)!r} is not in the workspace")
-        inside = path[len(root.rstrip(b"/")) + 1 :]
-    parts = [part for part in inside.split(b"/") if part not in (b"", b".")]
-    if b".." in parts or b"\x00" in path or not parts:
-        raise InvalidArgumentError(f"{os.fsdecode(path)!r} is no path in the workspace")
-    return b"/".join(parts)
-
-
-def wanted_paths(shelf: Shelf, root: bytes, beneath: Collection[bytes]) -> frozenset[bytes]:
-    """All paths of a tree at these paths and below."""
+def wanted_paths(reader: TreeReader, root: bytes, beneath: Collection[bytes]) -> frozenset[bytes]:
+    """Return all paths of a tree at these paths and below."""
     selection = Selection(beneath)
     found: set[bytes] = set()
 
-    def enter(path: bytes, tree: Tree) -> Iterable[tuple[bytes, bytes]]:
-        start = path + b"/" if path else b""
+    def enter(path: bytes, tree: DirectoryTree) -> Iterable[tuple[bytes, bytes]]:
+        start = start_of(path)
         for name, entry in tree.entries.items():
             inner = start + name
             if selection.holds(inner) or selection.leads_to(inner):
                 found.add(inner)
                 if entry.kind == DIRECTORY:
-                    yield inner, entry.place
+                    yield inner, entry.location
 
-    shelf.levels(root, enter)
+    reader.levels(root, enter)
     return frozenset(found)
 
 
-def in_the_way(plan: Plan, folders: Folders, exists: Callable[[bytes], bool]) -> list[bytes]:
-    """Paths the plan would make at which something stands that the last scan did not capture."""
+def in_the_way(plan: RestorePlan, folders: Folders, exists: Callable[[bytes], bool]) -> list[bytes]:
+    """Return paths the plan would make at which something stands that was not captured."""
     removed = {path for path, _ in plan.removed} | set(plan.removed_directories)
     blocked: list[bytes] = []
     for path, _ in (*plan.directories, *plan.files, *plan.symlinks):
-        above, _, name = path.rpartition(b"/")
+        above, name = parent_and_name(path)
         folder = folders.get(above)
         if folder is None or name in folder.entries or path in removed:
             continue

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
-from holdfast.core.raw import Link
+from holdfast.core.kinds.content_links import ContentLink
 from holdfast.errors import CheckpointIntegrityError
-from holdfast.workspace.scan import Skipped
+from holdfast.workspace.entries import DIRECTORY, FILE, SYMLINK, Entry
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """Something in the workspace that is not captured, and is left alone by restore."""
+
+    path: str
+    reason: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,7 +29,7 @@ class Snapshot:
     files: int
     bytes: int
     """The sizes of all files together."""
-    root: Link = field(repr=False)
+    root: ContentLink = field(repr=False)
     """The chunk of the tree in the store."""
     workspace: str
     message: str | None = None
@@ -33,7 +42,7 @@ class Snapshot:
     """Files that kept changing while they were read; what was read last is kept."""
 
     def as_value(self) -> dict[str, Any]:
-        """What a checkpoint or a note keeps of it."""
+        """Return what a checkpoint or a note keeps of it."""
         return {
             "tree": self.root,
             "tree_id": self.tree_id,
@@ -45,13 +54,13 @@ class Snapshot:
 
     @classmethod
     def from_value(cls, value: Any, created_at: datetime | None = None) -> Snapshot:
-        """The snapshot that a checkpoint or a note holds."""
+        """Return the snapshot that a checkpoint or a note holds."""
         try:
             root, tree_id, files, size = (value[k] for k in ("tree", "tree_id", "files", "bytes"))
             workspace, message = value["workspace"], value["message"]
         except (KeyError, TypeError):
             raise CheckpointIntegrityError(None, "its workspace is of another shape") from None
-        if type(root) is not Link or type(tree_id) is not str:
+        if type(root) is not ContentLink or type(tree_id) is not str:
             raise CheckpointIntegrityError(None, "its workspace leads to no tree")
         shape = (type(files), type(size), type(workspace), type(message))
         if shape not in ((int, int, str, str), (int, int, str, type(None))):
@@ -108,3 +117,53 @@ class Restored:
     def changed(self) -> bool:
         """Whether there was anything to do."""
         return bool(self.written or self.removed or self.touched or self.directories)
+
+
+_KINDS: dict[int, Literal["file", "symlink", "directory"]] = {
+    FILE: "file",
+    SYMLINK: "symlink",
+    DIRECTORY: "directory",
+}
+
+
+class TreeEntry:
+    """A file, symlink or directory of a tree."""
+
+    __slots__ = ("_entry", "_path")
+
+    def __init__(self, path: bytes, entry: Entry) -> None:
+        self._path = path
+        self._entry = entry
+
+    @property
+    def path(self) -> str:
+        """Where it is in the tree; bytes that are no text are escaped as Python's os does."""
+        return os.fsdecode(self._path)
+
+    @property
+    def kind(self) -> Literal["file", "symlink", "directory"]:
+        """What it is."""
+        return _KINDS[self._entry.kind]
+
+    @property
+    def mode(self) -> int:
+        """Its permission bits."""
+        return self._entry.mode
+
+    @property
+    def mtime_ns(self) -> int:
+        """When it was written, in nanoseconds; 0 for a directory."""
+        return self._entry.mtime
+
+    @property
+    def size(self) -> int:
+        """How many bytes it has."""
+        return self._entry.size
+
+    @property
+    def content_id(self) -> str:
+        """Equal for equal contents."""
+        return self._entry.content.hex()
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} {self.path!r}, {self.size} bytes>"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 
-from holdfast.core.format import ID_BYTES, MAX_CHUNK, checked, decompress
+from holdfast.core.chunk_format import ID_BYTES, MAX_CHUNK, checked, chunk_id, decompress
 from holdfast.errors import CheckpointIntegrityError
 from holdfast.stores.base import Store
 from holdfast.workspace.entries import (
@@ -17,12 +17,13 @@ from holdfast.workspace.entries import (
     MAX_BLOCK,
     MAX_DEPTH,
     MAX_ENTRIES,
+    BlockLocation,
+    DirectoryTree,
     Entry,
-    Place,
-    Tree,
     parse_pieces,
     parse_tree,
 )
+from holdfast.workspace.paths import start_of
 
 _BATCH = 16
 _AHEAD = 3
@@ -30,27 +31,27 @@ _PAGE = 500
 _THREADS = 2
 
 
-class Shelf:
+class TreeReader:
     """The trees and contents that a store holds."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def trees(self, chunks: Iterable[bytes]) -> Iterator[tuple[bytes, Tree]]:
-        """The trees of these chunks, each once and one at a time."""
+    def trees(self, chunks: Iterable[bytes]) -> Iterator[tuple[bytes, DirectoryTree]]:
+        """Yield the trees of these chunks, each once and one at a time."""
         wanted = list(dict.fromkeys(chunks))
         for start in range(0, len(wanted), _PAGE):
             stored = self._stored(wanted[start : start + _PAGE])
             for name, data in stored.items():
                 yield name, parse_tree(checked(name, data))
 
-    def tree(self, chunk: bytes) -> Tree:
-        """The tree of a chunk."""
+    def tree(self, chunk: bytes) -> DirectoryTree:
+        """Return the tree of a chunk."""
         ((_, tree),) = self.trees([chunk])
         return tree
 
     def levels(
-        self, root: bytes, enter: Callable[[bytes, Tree], Iterable[tuple[bytes, bytes]]]
+        self, root: bytes, enter: Callable[[bytes, DirectoryTree], Iterable[tuple[bytes, bytes]]]
     ) -> None:
         """Go through a tree from the root down, within limits, in few round trips.
 
@@ -74,43 +75,34 @@ class Shelf:
         raise too_much()
 
     def walk(self, root: bytes) -> list[tuple[bytes, Entry]]:
-        """Everything in a tree with its path, in order of the paths."""
+        """Return everything in a tree with its path, in order of the paths."""
         found: list[tuple[bytes, Entry]] = []
 
-        def enter(path: bytes, tree: Tree) -> Iterable[tuple[bytes, bytes]]:
-            start = path + b"/" if path else b""
+        def enter(path: bytes, tree: DirectoryTree) -> Iterable[tuple[bytes, bytes]]:
+            start = start_of(path)
             for name, entry in tree.entries.items():
                 found.append((start + name, entry))
                 if entry.kind == DIRECTORY:
-                    yield start + name, entry.place
+                    yield start + name, entry.location
 
         self.levels(root, enter)
         return sorted(found)
 
     def find(self, root: bytes, path: bytes) -> Entry | None:
-        """What stands at a path of a tree."""
-        chunk, entry = root, None
-        for name in path.split(b"/"):
-            if entry is not None:
-                if entry.kind != DIRECTORY:
-                    return None
-                chunk = entry.place
-            entry = self.tree(chunk).entries.get(name)
-            if entry is None:
-                return None
-        return entry
+        """Return what stands at a path of a tree, if anything does."""
+        return TreeLookup(self, root).find(path)
 
     def pieces(self, entry: Entry) -> list[tuple[bytes, int]]:
-        """The blocks that a large file is made of, with their sizes."""
-        (raw,) = self._fetch([entry.place], MAX_CHUNK).values()
+        """Return the blocks that a large file is made of, with their sizes."""
+        (raw,) = self._fetch([entry.location], MAX_CHUNK).values()
         return parse_pieces(raw, entry.size)
 
     def read(self, entry: Entry) -> Iterator[bytes]:
-        """The bytes of a file, piece by piece; the last of them only if all were right."""
-        if entry.kind != FILE or entry.place is None:
+        """Yield the bytes of a file, piece by piece; the last of them only if all were right."""
+        if entry.kind != FILE or entry.location is None:
             return
-        if isinstance(entry.place, Place):
-            (block,) = self._fetch([entry.place.block]).values()
+        if isinstance(entry.location, BlockLocation):
+            (block,) = self._fetch([entry.location.block]).values()
             yield part_of(block, entry)
             return
         digest = hashlib.sha256()
@@ -126,7 +118,7 @@ class Shelf:
                 yield raw
 
     def blocks(self, names: Collection[bytes]) -> Iterator[tuple[bytes, bytes]]:
-        """These blocks, unpacked and not proven: ``part_of`` proves what is cut out of them."""
+        """Yield these blocks, unpacked and unproven: ``part_of`` proves what is cut from them."""
         for name, data in self._stored(names).items():
             yield name, _within(MAX_BLOCK, name, decompress(data))
 
@@ -142,11 +134,35 @@ class Shelf:
         return {name: stored[name] for name in names}
 
 
+class TreeLookup:
+    """Finds entries of one tree by path, each directory read once."""
+
+    def __init__(self, reader: TreeReader, root: bytes) -> None:
+        self._reader = reader
+        self._root = root
+        self._trees: dict[bytes, DirectoryTree] = {}
+
+    def find(self, path: bytes) -> Entry | None:
+        """Return what stands at a path, if anything does."""
+        chunk, entry = self._root, None
+        for name in path.split(b"/"):
+            if entry is not None:
+                if entry.kind != DIRECTORY:
+                    return None
+                chunk = entry.location
+            if chunk not in self._trees:
+                self._trees[chunk] = self._reader.tree(chunk)
+            entry = self._trees[chunk].entries.get(name)
+            if entry is None:
+                return None
+        return entry
+
+
 class Prefetch:
     """Blocks in a known order, fetched and unpacked by threads ahead of whoever uses them."""
 
-    def __init__(self, shelf: Shelf, names: Iterable[bytes]) -> None:
-        self._shelf = shelf
+    def __init__(self, reader: TreeReader, names: Iterable[bytes]) -> None:
+        self._reader = reader
         self._names = iter(names)
         self._batches: deque[Future[dict[bytes, bytes]]] = deque()
         self._now: dict[bytes, bytes] = {}
@@ -156,10 +172,10 @@ class Prefetch:
         first = list(islice(self._names, 2))
         if len(first) > 1:
             self._pool = ThreadPoolExecutor(_THREADS, "holdfast-read")
-            self._batches.append(self._pool.submit(self._shelf._fetch, first))
+            self._batches.append(self._pool.submit(self._reader._fetch, first))
             self._go_on()
         elif first:
-            self._now = self._shelf._fetch(first)
+            self._now = self._reader._fetch(first)
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -171,10 +187,10 @@ class Prefetch:
             names = list(islice(self._names, _BATCH))
             if not names:
                 return
-            self._batches.append(self._pool.submit(self._shelf._fetch, names))
+            self._batches.append(self._pool.submit(self._reader._fetch, names))
 
     def get(self, name: bytes) -> bytes:
-        """The next block, which has to be asked for in order; one may be asked for again."""
+        """Return the next block, which has to be asked for in order; one may be asked for again."""
         while name not in self._now:
             self._now = self._batches.popleft().result()
             self._go_on()
@@ -188,13 +204,13 @@ def _within(limit: int, name: bytes, raw: bytes) -> bytes:
 
 
 def part_of(block: bytes, entry: Entry) -> bytes:
-    """The bytes of a small file, cut out of their block."""
-    data = block[entry.place.offset : entry.place.offset + entry.size]
-    if hashlib.sha256(data).digest()[:ID_BYTES] != entry.content:
+    """Return the bytes of a small file, cut out of their block."""
+    data = block[entry.location.offset : entry.location.offset + entry.size]
+    if chunk_id(data) != entry.content:
         raise CheckpointIntegrityError(None, "a file does not match its hash")
     return data
 
 
 def too_much() -> CheckpointIntegrityError:
-    """What a tree gets that claims to hold more than anyone has."""
+    """Return the error for a tree that claims to hold more than anyone has."""
     return CheckpointIntegrityError(None, "a workspace tree holds more than the limits allow")

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from holdfast.errors import InvalidArgumentError, MissingPackageError
-from holdfast.workspace.dir_fds import Inside
+from holdfast.workspace.dir_fds import DirFds
 
 logger = logging.getLogger("holdfast")
 
@@ -81,10 +81,10 @@ class Watcher:
         except OSError as error:
             self._give_up(error)
             return
-        with Inside(self._root) as inside:
+        with DirFds(self._root) as dirs:
             for path in list(folders):
                 try:
-                    fd = inside.directory(path)
+                    fd = dirs.directory(path)
                 except OSError as error:
                     if error.errno not in _GONE:
                         self._give_up(error)
@@ -107,7 +107,7 @@ class Watcher:
         self._paths[number] = path
 
     def changes(self) -> Changes | None:
-        """Where something changed since it was asked last; None: unknown."""
+        """Return where something changed since it was asked last; None if that is unknown."""
         if self._events is None:
             return None
         if self._now() != self._started_as:  # a fork reads from the same queue as its parent
@@ -139,7 +139,7 @@ class Watcher:
         return os.getpid(), found.st_dev, found.st_ino
 
     def _is_link(self, path: bytes, name: str) -> bool:
-        """Whether a new name is of a file that has others, of which nothing was told."""
+        """Return whether a new name is of a file that has others, of which nothing was told."""
         try:
             found = os.lstat(b"/".join(filter(None, (self._root, path, os.fsencode(name)))))
         except OSError:

@@ -13,8 +13,8 @@ from holdfast.errors import MissingPackageError
 if find_spec("langgraph") is None:
     raise MissingPackageError("holdfast.adapters.langgraph", "langgraph", "langgraph")
 
-from holdfast.adapters.langgraph.dev import bring_back_threads, dev_checkpointer
-from holdfast.adapters.langgraph.importing import Moved, move_in
+from holdfast.adapters.langgraph.dev_server import bring_back_threads, dev_checkpointer
+from holdfast.adapters.langgraph.importing.move import Moved, move_in
 from holdfast.adapters.langgraph.saver import HoldfastSaver
 from holdfast.adapters.langgraph.snapshot import LangGraphAdapter
 

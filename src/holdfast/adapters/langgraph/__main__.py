@@ -7,21 +7,25 @@ import logging
 import sys
 from collections.abc import Sequence
 
-from holdfast.adapters.langgraph.dev import SERVER, bring_back_threads
+from holdfast.adapters.langgraph.dev_server import SERVER, bring_back_threads
 from holdfast.adapters.langgraph.saver import AGENT
 from holdfast.client import SyncClient
 from holdfast.errors import HoldfastError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run it; returns the exit code."""
+    """Run it and return the exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m holdfast.adapters.langgraph",
         description="Make a langgraph dev server know the threads of a store again, "
         "after it was killed.",
     )
     parser.add_argument("--server", metavar="URL", default=SERVER, help="(%(default)s)")
-    parser.add_argument("--store", metavar="URL", help="(HOLDFAST_URL, else the embedded store)")
+    parser.add_argument(
+        "--store",
+        metavar="URL",
+        help="(default: HOLDFAST_URL, else the nearest .holdfast/ upwards)",
+    )
     parser.add_argument("--agent", metavar="NAME", default=AGENT, help="(%(default)s)")
     parser.add_argument("--graph", metavar="ID", help="the graph of threads that name none")
     options = parser.parse_args(arguments)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-import os
 from dataclasses import dataclass
 from typing import Any, Self
 
 from langchain_core.runnables import RunnableConfig
 
-from holdfast.adapters.langgraph.listing import newest
-from holdfast.errors import InvalidArgumentError, WorkspaceError
+from holdfast.adapters.langgraph.thread_records import newest
+from holdfast.adapters.opening import opened_workspace
+from holdfast.errors import WorkspaceError
 from holdfast.model import Checkpoint, CheckpointInfo
 from holdfast.runtime import Runtime, steps
 from holdfast.runtime.engine import Engine
@@ -40,7 +40,7 @@ class Stage:
 
     @classmethod
     def of(cls, config: RunnableConfig) -> Self:
-        """The stage of a config."""
+        """Return the stage that a config tells."""
         given = config.get("configurable") or {}
         is_running = _RUNTIME in given
         # A run that begins at a named checkpoint then asks, under a blank name, for the newest.
@@ -77,21 +77,16 @@ class GraphFiles:
 
     @classmethod
     def of(cls, workspace: Any, runtime: Runtime) -> Self | None:
-        """The files of a workspace, or of the path of a directory; None for none."""
+        """Return the files of a workspace, or of the path of a directory; None for none."""
         if workspace is None:
             return None
-        if isinstance(workspace, Workspace):
-            return cls(workspace, runtime, is_owned=False)
-        if isinstance(workspace, (str, os.PathLike)):
-            return cls(Workspace(workspace, runtime), runtime, is_owned=True)
-        raise InvalidArgumentError(
-            f"workspace is a Workspace or the path of a directory, not {type(workspace).__name__}"
-        )
+        opened, is_owned = opened_workspace(workspace, runtime)
+        return cls(opened, runtime, is_owned)
 
     def of_checkpoint(
         self, engine: Engine, info: CheckpointInfo, stage: Stage, source: str | None
     ) -> Plan[dict[str, Any] | None]:
-        """What a checkpoint that is about to be kept holds of the files."""
+        """Return what a checkpoint that is about to be kept holds of the files."""
         if stage.is_running and source in ("input", "loop"):
             check_waits(stage)
             return (yield from steps.do(self._capture))
@@ -101,7 +96,7 @@ class GraphFiles:
         return self.workspace.snapshot_for_checkpoint(store=self._runtime.store).as_value()
 
     def _of_parent(self, engine: Engine, info: CheckpointInfo) -> Plan[dict[str, Any] | None]:
-        """The files of the parent, as no node has run since (``update_state``, say)."""
+        """Return the files of the parent, as no node has run since (``update_state``, say)."""
         if info.parent_id is None:
             return None
         record = yield from steps.load(info.parent_id)
@@ -150,5 +145,5 @@ class GraphFiles:
 
 
 def _newest(info: CheckpointInfo) -> Plan[CheckpointInfo | None]:
-    """The newest checkpoint of the same thread."""
+    """Return the newest checkpoint of the same thread."""
     return newest(Query(agent_id=info.agent_id, session_id=info.session_id))

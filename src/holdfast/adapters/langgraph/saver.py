@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import builtins
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -20,15 +21,25 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from holdfast.adapters.langgraph import saver_plans
+from holdfast.adapters.langgraph.channel_codec import ChannelCodec
 from holdfast.adapters.langgraph.files import GraphFiles, Stage
-from holdfast.adapters.langgraph.records import Form, Place
-from holdfast.adapters.langgraph.saver_plans import Desk
-from holdfast.adapters.langgraph.sources import explaining
+from holdfast.adapters.langgraph.importing.open_source import explaining
+from holdfast.adapters.langgraph.plans import (
+    delta_history,
+    listing,
+    lookup,
+    removal,
+    saving,
+    thread_copy,
+)
+from holdfast.adapters.langgraph.saver_context import SaverContext
+from holdfast.adapters.langgraph.thread_position import ThreadPosition
+from holdfast.adapters.opening import AdapterStore
 from holdfast.client import Client, SyncClient
 from holdfast.errors import InvalidArgumentError
+from holdfast.model import CheckpointInfo
 from holdfast.runtime.steps import Plan, do
-from holdfast.workspace import Workspace
+from holdfast.workspace import AsyncWorkspace, Workspace, checkout
 
 AGENT = "langgraph"
 
@@ -58,7 +69,7 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
         serde: SerializerProtocol | None = None,
         agent_id: str = AGENT,
         append_only: Collection[str] = (),
-        workspace: Workspace | str | Path | None = None,
+        workspace: Workspace | AsyncWorkspace | str | Path | None = None,
     ) -> None:
         """Make a saver on a client, which stays yours to close.
 
@@ -74,23 +85,22 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
                 "for a URL there is HoldfastSaver.open(url)"
             )
         super().__init__(serde=serde)
-        self._owns_store = False
-        store, engine = client.store, client.runtime.engine
-        self._sync = client if isinstance(client, SyncClient) else SyncClient(store, engine)
-        self._async = client if isinstance(client, Client) else Client(store, engine)
+        self._store = AdapterStore.of(client)
+        self._sync, self._async = self._store.sync, self._store.aio
         paths = tuple(("execution_state", "values", name) for name in append_only)
-        self._desk = Desk(engine, agent_id, paths, files=GraphFiles.of(workspace, client.runtime))
+        files = GraphFiles.of(workspace, self._sync)
+        self._context = SaverContext(self._sync.engine, agent_id, paths, files=files)
 
     @classmethod
     def open(cls, url: str | None = None, **options: Any) -> Self:
-        """A saver on the store of a URL, by default that of HOLDFAST_URL or the embedded one."""
+        """Open a saver on the store of a URL, by default the one that ``holdfast`` finds here."""
         with explaining(url):
             client = SyncClient.open(url)
         return cls._owning(client, options)
 
     @classmethod
     def from_sqlite(cls, path: str | Path, **options: Any) -> Self:
-        """A saver on an SQLite file of Holdfast's; LangGraph's own come over by ``move_in``."""
+        """Open a saver on an SQLite file of Holdfast's; LangGraph's come over by ``move_in``."""
         with explaining(path):
             client = SyncClient.sqlite(path)
         return cls._owning(client, options)
@@ -102,22 +112,22 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
         except BaseException:
             client.close()
             raise
-        saver._owns_store = True
+        saver._store = saver._store.owned()
         return saver
 
     @classmethod
     def from_redis(cls, url: str, **options: Any) -> Self:
-        """A saver on a Redis or Valkey server."""
+        """Open a saver on a Redis or Valkey server."""
         return cls.open(url, **options)
 
     @classmethod
     def from_postgres(cls, dsn: str, **options: Any) -> Self:
-        """A saver on a PostgreSQL database."""
+        """Open a saver on a PostgreSQL database."""
         return cls.open(dsn, **options)
 
     @classmethod
     def from_conn_string(cls, conn_string: str, **options: Any) -> Self:
-        """A saver on a URL, on the path of an SQLite file, or on ``:memory:``."""
+        """Open a saver on a URL, on the path of an SQLite file, or on ``:memory:``."""
         if conn_string == ":memory:":
             return cls.open("memory://", **options)
         if "://" in conn_string:
@@ -127,28 +137,28 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
     @property
     def client(self) -> SyncClient:
         """The store as a client, for timelines, diffs, forks and exports."""
-        return self._sync
+        return self._store.client
 
     @property
-    def _form(self) -> Form:
-        return Form(self.serde, self._desk.sealer)
+    def _codec(self) -> ChannelCodec:
+        return ChannelCodec(self.serde, self._context.sealer)  # a copy may have another serde
 
     def setup(self) -> None:
-        """Nothing: a store is ready once it is open. Here for those who come from other savers."""
+        """Do nothing: a store is ready once open. It is here for who comes from other savers."""
 
     async def asetup(self) -> None:
         """See setup."""
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """The checkpoint a config names, or the newest of its thread."""
-        return self._sync.runtime.run(self._getting(config))
+        """Return the checkpoint a config names, or the newest of its thread."""
+        return self._sync.run(self._getting(config))
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """See get_tuple."""
-        return await self._async.runtime.run(self._getting(config))
+        return await self._async.run(self._getting(config))
 
     def _getting(self, config: RunnableConfig) -> Plan[CheckpointTuple | None]:
-        return saver_plans.get(self._desk, self._form, Place.of(config), Stage.of(config))
+        return lookup.get(self._context, self._codec, ThreadPosition.of(config), Stage.of(config))
 
     def list(
         self,
@@ -158,10 +168,10 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> Iterator[CheckpointTuple]:
-        """The checkpoints of a thread (of all for None), newest first."""
-        infos = self._sync.runtime.run(self._listing(config, filter, before, limit))
-        for page in saver_plans.pages(infos):
-            yield from self._sync.runtime.run(saver_plans.tuples(self._desk, self._form, page))
+        """Yield the checkpoints of a thread (of all for None), newest first."""
+        infos = self._sync.run(self._listing(config, filter, before, limit))
+        for page in listing.pages(infos):
+            yield from self._sync.run(listing.tuples(self._context, self._codec, page))
 
     async def alist(
         self,
@@ -172,11 +182,9 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
         """See list."""
-        infos = await self._async.runtime.run(self._listing(config, filter, before, limit))
-        for page in saver_plans.pages(infos):
-            for found in await self._async.runtime.run(
-                saver_plans.tuples(self._desk, self._form, page)
-            ):
+        infos = await self._async.run(self._listing(config, filter, before, limit))
+        for page in listing.pages(infos):
+            for found in await self._async.run(listing.tuples(self._context, self._codec, page)):
                 yield found
 
     def _listing(
@@ -185,12 +193,12 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
         filter: dict[str, Any] | None,
         before: RunnableConfig | None,
         limit: int | None,
-    ) -> Any:
-        place = None if config is None else Place.of(config)
+    ) -> Plan[builtins.list[CheckpointInfo]]:
+        position = None if config is None else ThreadPosition.of(config)
         every = config is not None and config["configurable"].get("checkpoint_ns") is None
-        return saver_plans.list_infos(
-            self._desk,
-            place,
+        return listing.infos(
+            self._context,
+            position,
             every,
             dict(filter or {}),
             None if before is None else get_checkpoint_id(before),
@@ -204,10 +212,10 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """Keep a checkpoint; returns the config that names it."""
-        place, plan = self._putting(config, checkpoint, metadata)
-        self._sync.runtime.run(plan)
-        return place.config(checkpoint["id"])
+        """Keep a checkpoint and return the config that names it."""
+        position, plan = self._putting(config, checkpoint, metadata)
+        self._sync.run(plan)
+        return position.config(checkpoint["id"])
 
     async def aput(
         self,
@@ -217,17 +225,17 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         """See put."""
-        place, plan = self._putting(config, checkpoint, metadata)
-        await self._async.runtime.run(plan)
-        return place.config(checkpoint["id"])
+        position, plan = self._putting(config, checkpoint, metadata)
+        await self._async.run(plan)
+        return position.config(checkpoint["id"])
 
     def _putting(
         self, config: RunnableConfig, checkpoint: Checkpoint, metadata: CheckpointMetadata
-    ) -> tuple[Place, Any]:
-        place = Place.of(config)
+    ) -> tuple[ThreadPosition, Plan[None]]:
+        position = ThreadPosition.of(config)
         merged = get_checkpoint_metadata(config, metadata)
         stage = Stage.of(config)
-        return place, saver_plans.put(self._desk, self._form, place, checkpoint, merged, stage)
+        return position, saving.put(self._context, self._codec, position, checkpoint, merged, stage)
 
     def put_writes(
         self,
@@ -237,9 +245,9 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
         task_path: str = "",
     ) -> None:
         """Keep what a task wrote, so that it need not run again if its step does not end."""
-        place = Place.of(config)
-        self._sync.runtime.run(
-            saver_plans.put_writes(self._desk, self._form, place, writes, task_id, task_path)
+        position = ThreadPosition.of(config)
+        self._sync.run(
+            saving.put_writes(self._context, self._codec, position, writes, task_id, task_path)
         )
 
     async def aput_writes(
@@ -250,9 +258,9 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
         task_path: str = "",
     ) -> None:
         """See put_writes."""
-        place = Place.of(config)
-        await self._async.runtime.run(
-            saver_plans.put_writes(self._desk, self._form, place, writes, task_id, task_path)
+        position = ThreadPosition.of(config)
+        await self._async.run(
+            saving.put_writes(self._context, self._codec, position, writes, task_id, task_path)
         )
 
     def restore_workspace(self, config: RunnableConfig, to: str | Path | None = None) -> Workspace:
@@ -261,55 +269,52 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
         That is the saver's own workspace, which stays open, unless another is named. What is
         replaced is kept first.
         """
-        found = self._sync.runtime.run(saver_plans.named(self._desk, Place.of(config)))
-        if to is None:
-            return self._sync.runtime.run(self._restoring(found))
-        return self._sync.restore_workspace(found, to)
+        return self._sync.run(self._restoring(config, to))
 
     async def arestore_workspace(
         self, config: RunnableConfig, to: str | Path | None = None
     ) -> Workspace:
         """See restore_workspace."""
-        found = await self._async.runtime.run(saver_plans.named(self._desk, Place.of(config)))
-        if to is None:
-            return await self._async.runtime.run(self._restoring(found))
-        return await self._async.restore_workspace(found, to)
+        return await self._async.run(self._restoring(config, to))
 
-    def _restoring(self, checkpoint_id: str) -> Plan[Workspace]:
-        if self._desk.files is None:
+    def _restoring(self, config: RunnableConfig, to: str | Path | None) -> Plan[Workspace]:
+        found = yield from lookup.named_id(self._context, ThreadPosition.of(config))
+        if to is not None:
+            return (yield from do(lambda: checkout(found, to, self._sync)))
+        if self._context.files is None:
             raise InvalidArgumentError(
                 "this saver has no workspace of its own: say where the files go (to=...)"
             )
-        own = self._desk.files.workspace
-        yield from do(lambda: own.restore(checkpoint_id))
+        own = self._context.files.workspace
+        yield from do(lambda: own.restore(found))
         return own
 
     def delete_thread(self, thread_id: str) -> None:
         """Remove a thread, with its subgraphs' checkpoints and all writes."""
-        self._sync.runtime.run(saver_plans.delete_thread(self._desk, str(thread_id)))
+        self._sync.run(removal.delete_thread(self._context, str(thread_id)))
 
     async def adelete_thread(self, thread_id: str) -> None:
         """See delete_thread."""
-        await self._async.runtime.run(saver_plans.delete_thread(self._desk, str(thread_id)))
+        await self._async.run(removal.delete_thread(self._context, str(thread_id)))
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Remove what these runs made; what delta channels of later ones build on is kept."""
-        self._sync.runtime.run(saver_plans.delete_for_runs(self._desk, run_ids))
+        self._sync.run(removal.delete_for_runs(self._context, run_ids))
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
         """See delete_for_runs."""
-        await self._async.runtime.run(saver_plans.delete_for_runs(self._desk, run_ids))
+        await self._async.run(removal.delete_for_runs(self._context, run_ids))
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Give another thread all checkpoints and writes of this one; no state is written twice."""
-        self._sync.runtime.run(
-            saver_plans.copy_thread(self._desk, str(source_thread_id), str(target_thread_id))
+        self._sync.run(
+            thread_copy.copy_thread(self._context, str(source_thread_id), str(target_thread_id))
         )
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """See copy_thread."""
-        await self._async.runtime.run(
-            saver_plans.copy_thread(self._desk, str(source_thread_id), str(target_thread_id))
+        await self._async.run(
+            thread_copy.copy_thread(self._context, str(source_thread_id), str(target_thread_id))
         )
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
@@ -317,34 +322,32 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
 
         With ``strategy="delete"`` nothing is kept.
         """
-        self._sync.runtime.run(
-            saver_plans.prune(self._desk, [str(i) for i in thread_ids], strategy)
-        )
+        self._sync.run(removal.prune(self._context, [str(i) for i in thread_ids], strategy))
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """See prune."""
-        await self._async.runtime.run(
-            saver_plans.prune(self._desk, [str(i) for i in thread_ids], strategy)
-        )
+        await self._async.run(removal.prune(self._context, [str(i) for i in thread_ids], strategy))
 
     def get_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> Mapping[str, DeltaChannelHistory]:
-        """What rebuilds these delta channels: a stored value each, and what was written since."""
-        return self._sync.runtime.run(
-            saver_plans.history(self._desk, self._form, Place.of(config), list(channels))
-        )
+        """Return what rebuilds these delta channels: a stored value each, and the writes since."""
+        return self._sync.run(self._tracing(config, channels))
 
     async def aget_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> Mapping[str, DeltaChannelHistory]:
         """See get_delta_channel_history."""
-        return await self._async.runtime.run(
-            saver_plans.history(self._desk, self._form, Place.of(config), [*channels])
-        )
+        return await self._async.run(self._tracing(config, channels))
+
+    def _tracing(
+        self, config: RunnableConfig, channels: Sequence[str]
+    ) -> Plan[dict[str, DeltaChannelHistory]]:
+        position = ThreadPosition.of(config)
+        return delta_history.history(self._context, self._codec, position, channels)
 
     def get_next_version(self, current: str | None, channel: None) -> str:
-        """A greater version, in a form that compares with those of LangGraph's own savers.
+        """Return a greater version, in a form that compares with those of LangGraph's own savers.
 
         They add a random part, because they keep values by version; here it would be ballast.
         """
@@ -354,22 +357,18 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
     def close(self) -> None:
         """Release the store if this saver opened it; closing twice does nothing."""
         try:
-            if self._desk.files is not None:
-                self._desk.files.close()
+            if self._context.files is not None:
+                self._context.files.close()
         finally:
-            if self._owns_store:
-                self._async.runtime.release()
-                self._sync.close()
+            self._store.close()
 
     async def aclose(self) -> None:
         """See close."""
         try:
-            if self._desk.files is not None:
-                await asyncio.to_thread(self._desk.files.close)
+            if self._context.files is not None:
+                await asyncio.to_thread(self._context.files.close)
         finally:
-            if self._owns_store:
-                await self._async.close()
-                self._sync.close()
+            await self._store.aclose()
 
     def __enter__(self) -> Self:
         return self

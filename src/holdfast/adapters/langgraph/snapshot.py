@@ -7,17 +7,18 @@ from typing import Any
 
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from holdfast.adapters.langgraph.naming import session_of
-from holdfast.adapters.langgraph.reading import DEFAULT
-from holdfast.adapters.langgraph.records import Form, tuple_of
-from holdfast.adapters.langgraph.sealing import Sealer
+from holdfast.adapters.langgraph.channel_codec import ChannelCodec
+from holdfast.adapters.langgraph.records import tuple_of
+from holdfast.adapters.langgraph.safe_reading import DEFAULT
+from holdfast.adapters.langgraph.sealer import Sealer
 from holdfast.errors import AdapterError, InvalidArgumentError
 from holdfast.model import Checkpoint, CheckpointBuilder, Framework
-from holdfast.workspace import Workspace
-from holdfast.workspace.workspace import as_workspace
+from holdfast.verbs.thread_names import session_of
+from holdfast.workspace import AsyncWorkspace, Workspace
+from holdfast.workspace.async_workspace import as_workspace
 
 _FIELDS = ("next", "metadata", "created_at", "tasks", "interrupts")
-_PLACE = ("thread_id", "checkpoint_ns", "checkpoint_id", "checkpoint_map")
+_NAMING = ("thread_id", "checkpoint_ns", "checkpoint_id", "checkpoint_map")
 _TO_NODE = "branch:to:"
 
 
@@ -45,10 +46,10 @@ class LangGraphAdapter:
         context: dict[str, Any] | None = None,
         ttl_seconds: float | None = None,
         *,
-        workspace: Workspace | None = None,
+        workspace: Workspace | AsyncWorkspace | None = None,
         **metadata: Any,
     ) -> Checkpoint:
-        """The checkpoint of a StateSnapshot (or a dict of its fields); ``client.put`` keeps it.
+        """Return the checkpoint of a StateSnapshot (or a dict of its fields), for ``client.put``.
 
         The session is the snapshot's thread unless another is named. Of the config only what names
         the place is kept: the rest may hold secrets. The step is LangGraph's own (the input, which
@@ -56,24 +57,24 @@ class LangGraphAdapter:
         store are kept with it.
         """
         fields = _fields(snapshot)
-        config = _place(fields.get("config")) or {}
+        config = _position(fields.get("config")) or {}
         state: dict[str, Any] = {
             "thread_id": config.get("configurable", {}).get("thread_id"),
             "values": fields["values"],
             "config": config,
-            "parent_config": _place(fields.get("parent_config")),
+            "parent_config": _position(fields.get("parent_config")),
             **{name: fields[name] for name in _FIELDS if fields.get(name) is not None},
         }
         state.setdefault("next", ())
         state.setdefault("metadata", {})
-        place = config.get("configurable", {})
+        named = config.get("configurable", {})
         step, source = (state["metadata"].get(name) for name in ("step", "source"))
         builder = (
             CheckpointBuilder(agent_id, cls.framework)
             .step(_index(step) if step_index is None else step_index, name=step_name or source)
             .execution_state(state)
             .context(dict(context or {}))
-            .tag(**{name: place[name] for name in ("thread_id", "checkpoint_id") if name in place})
+            .tag(**{name: named[name] for name in ("thread_id", "checkpoint_id") if name in named})
             .tag(**metadata)
             .parent(parent_id)
             .ttl(ttl_seconds)
@@ -81,15 +82,15 @@ class LangGraphAdapter:
         if workspace is not None:
             snapshot_of_files = as_workspace(workspace).snapshot_for_checkpoint()
             builder = builder.workspace(snapshot_of_files.as_value())
-        if session_id is None and "thread_id" in place:
-            session_id = session_of(str(place["thread_id"]), place.get("checkpoint_ns") or "")
+        if session_id is None and "thread_id" in named:
+            session_id = session_of(str(named["thread_id"]), named.get("checkpoint_ns") or "")
         return (builder.session(session_id) if session_id is not None else builder).build()
 
     @classmethod
     def reconstruct(
         cls, checkpoint: Checkpoint, serde: SerializerProtocol | None = None
     ) -> dict[str, Any]:
-        """The parts of the snapshot that a checkpoint was made of, by ``extract`` or by a saver.
+        """Return the parts of the snapshot that ``extract`` or a saver made a checkpoint of.
 
         Beside them ``thread_id``, ``checkpoint_id`` (LangGraph's) and ``agent_context``. Values
         that a saver sealed need the serializer it had.
@@ -113,11 +114,11 @@ class LangGraphAdapter:
             "parent_config": None,
             **(_of_saver(checkpoint, serde) if "checkpoint" in state else state),
         }
-        place = parts["config"].get("configurable", {})
+        named = parts["config"].get("configurable", {})
         return {
             **parts,
-            "thread_id": place.get("thread_id"),
-            "checkpoint_id": place.get("checkpoint_id"),
+            "thread_id": named.get("thread_id"),
+            "checkpoint_id": named.get("checkpoint_id"),
             "agent_context": checkpoint.agent_context,
             "context": checkpoint.agent_context,
         }
@@ -138,20 +139,21 @@ def _fields(snapshot: Any) -> Mapping[str, Any]:
 
 
 def _index(step: Any) -> int:
-    """LangGraph's own number of a step; its input, -1 there, is 0 as no index is negative."""
+    """Return LangGraph's own number of a step; its input, -1 there, is 0: no index is negative."""
     return max(0, step) if isinstance(step, int) else 0
 
 
-def _place(config: Any) -> Any:
+def _position(config: Any) -> Any:
+    """Return of a config only what names a thread and a checkpoint."""
     if config is None:
         return None
     configurable = config.get("configurable", {})
-    return {"configurable": {name: configurable[name] for name in _PLACE if name in configurable}}
+    return {"configurable": {name: configurable[name] for name in _NAMING if name in configurable}}
 
 
 def _of_saver(checkpoint: Checkpoint, serde: SerializerProtocol | None) -> dict[str, Any]:
-    """The parts of a checkpoint that a saver put."""
-    found = tuple_of(Form(serde or DEFAULT, Sealer()), checkpoint, ())
+    """Return the parts of a checkpoint that a saver put."""
+    found = tuple_of(ChannelCodec(serde or DEFAULT, Sealer()), checkpoint, ())
     values = found.checkpoint["channel_values"]
     return {
         "values": {k: v for k, v in values.items() if not k.startswith(("__", _TO_NODE))},

@@ -13,19 +13,19 @@ if TYPE_CHECKING:
 
 
 def calls_of(client: SyncClient, info: CheckpointInfo) -> list[Effect]:
-    """All calls up to a checkpoint, the oldest first."""
+    """Return all calls up to a checkpoint, the oldest first."""
     return calls_in(client.restore(info.checkpoint_id, on_unknown="raw").effects)
 
 
 def calls_after(client: SyncClient, info: CheckpointInfo) -> list[Effect]:
-    """Calls that were made after a head, and are in no checkpoint yet."""
+    """Return calls that were made after a head, and are in no checkpoint yet."""
     from holdfast.session.replay import unfinished
 
     return client.runtime.run(unfinished(client.runtime.engine, info))
 
 
 def calls_since(client: SyncClient, info: CheckpointInfo) -> list[Effect]:
-    """The calls between the checkpoint before and this one."""
+    """Return the calls between the checkpoint before and this one."""
     from holdfast.errors import CheckpointNotFoundError
 
     calls = calls_of(client, info)

@@ -37,7 +37,7 @@ def folder_for(
     snapshot: Snapshot,
     given: Path | None = None,
 ) -> Path | None:
-    """The directory of a session's files; None if nobody named it and this machine knows none."""
+    """Return the directory of a session's files; None if it is neither named nor known here."""
     from holdfast.cli.access.trees import folder_of
     from holdfast.workspace import registry
 
@@ -63,7 +63,7 @@ def folder_for(
 
 
 def elsewhere(session: SessionInfo | CheckpointInfo, snapshot: Snapshot) -> str:
-    """What to say of files whose directory this machine does not know."""
+    """Return what to say of files whose directory this machine does not know."""
     name = clean(str(snapshot.workspace).rpartition("-")[0] or str(snapshot.workspace))
     return (
         f"session {clean(session.session_id)!r} has files, of a directory {name!r} in which it has "

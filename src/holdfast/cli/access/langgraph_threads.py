@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast.cli.output.terminal import Terminal
 from holdfast.cli.output.values import short
 from holdfast.core.diff import Diff
-from holdfast.core.text import to_json
+from holdfast.core.json_form import to_json
 from holdfast.model import Framework
 from holdfast.system.terminal_text import clean
 
@@ -25,12 +25,12 @@ _PLUMBING = re.compile(rf"\$\.(?:{_OWN_PARTS})(?![\w])|\$\.values(?:\.__|\['(?:b
 
 
 def is_thread(info: CheckpointInfo) -> bool:
-    """Whether a checkpoint is one of LangGraph's."""
+    """Return whether a checkpoint is one of LangGraph's."""
     return info.framework is Framework.LANGGRAPH
 
 
 def without_plumbing(changes: Diff) -> Diff:
-    """What changed in the values of a thread, and not in how LangGraph keeps them."""
+    """Return what changed in the values of a thread, and not in how LangGraph keeps them."""
     kept = Diff()
     for name in ("added", "removed", "changed", "moved"):
         for path, value in getattr(changes, name).items():
@@ -40,7 +40,7 @@ def without_plumbing(changes: Diff) -> Diff:
 
 
 def asked_at(client: SyncClient, info: CheckpointInfo) -> list[OpenInterrupt]:
-    """The questions that a thread waits at, if it is this checkpoint that it waits at."""
+    """Return the questions that a thread waits at, if it is this checkpoint that it waits at."""
     if not is_thread(info):
         return []
     found = client.interrupts(info.agent_id, info.session_id)

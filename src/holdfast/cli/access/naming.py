@@ -1,33 +1,31 @@
-"""Which checkpoint or session is meant by what was typed, and the short names of ids.
+"""Which checkpoint or session is meant by what was typed.
 
-Ids are ordered by time, so those of one minute begin alike: listings show how they end.
+Ids mean what they mean to the library. Heads (``@``), ancestors (``@~2``), names of steps, of
+sessions and of LangGraph's checkpoints are words of the command line, which looks for them.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from holdfast.cli.exits import Ambiguous, NotFound
 from holdfast.cli.parsing import close_to
 from holdfast.core.short_repr import brief
+from holdfast.errors import AmbiguousIdError, CheckpointNotFoundError, InvalidArgumentError
 from holdfast.stores.base import Query
 
 if TYPE_CHECKING:
-    from holdfast.cli.access.opening import Looking
+    from holdfast.cli.access.opening import LazyClient
     from holdfast.client import SyncClient
     from holdfast.model import CheckpointInfo
     from holdfast.stores.base import SessionInfo
 
-SHORTEST = 4
-_PAGE = 5000
-_COUNTED = 20_000
-"""How many ids are compared for short names; in larger stores longer ones are shown."""
-_LONG = 12
-_PART_OF_ID = re.compile(rf"[0-9a-f-]{{{SHORTEST},36}}")
+_PAGE = 1000
+_TAIL = re.compile(r"[0-9a-f-]{4,36}")
 _LONGEST = 1100
 """Names of agents and sessions have at most 1024 characters."""
 _FARTHEST = 9
@@ -38,9 +36,11 @@ _SHOWN = 5
 class Names:
     """Finds what is meant in one store."""
 
-    def __init__(self, client: SyncClient | Looking) -> None:
+    def __init__(self, client: SyncClient | LazyClient) -> None:
         self.client = client
         self.store = client.store
+        self._step_names: set[str] = set()
+        """Those that were seen in looking for one."""
 
     @cached_property
     def sessions(self) -> list[SessionInfo]:
@@ -48,7 +48,7 @@ class Names:
         return self.store.heads()
 
     def session(self, given: str | None) -> SessionInfo:
-        """The session that is meant; the newest if none is named."""
+        """Return the session that is meant; the newest if none is named."""
         if given is None:
             if not self.sessions:
                 raise NotFound("the store holds no checkpoints yet")
@@ -68,10 +68,13 @@ class Names:
         raise NotFound(f"there is no session {brief(given)}", close_to(given, known))
 
     def checkpoint(self, given: str | None, session: str | None = None) -> CheckpointInfo:
-        """The checkpoint that is meant; the head if none is named."""
+        """Return the checkpoint that is meant; the head if none is named."""
         given = "@" if given is None else given
+        parts = relative(given)
+        if parts is not None and parts[0].endswith("@"):
+            return self._before(self._head(parts[0], session), parts[1], given)
         found = self._plain(given, session)
-        if found is None and (parts := relative(given)):
+        if found is None and parts is not None:
             base = self._plain(parts[0], session)
             if base is not None:
                 return self._before(base, parts[1], given)
@@ -82,30 +85,59 @@ class Names:
     def _plain(self, given: str, session: str | None) -> CheckpointInfo | None:
         if len(given) > _LONGEST or "\0" in given:
             return None  # it cannot be the name of anything
-        if given == "@":
-            return self.session(session).head
         if given.endswith("@"):
-            return self.session(given[:-1]).head
+            return self._head(given, session)
         return (
             self._by_id(given)
             or self._by_name(given, session)
-            or self._by_tag(given)
             or self._head_of(given)
+            or self._by_tail(given)
         )
 
+    def _head(self, given: str, session: str | None) -> CheckpointInfo:
+        return self.session(given[:-1] or session).head
+
     def _by_id(self, given: str) -> CheckpointInfo | None:
-        begins = self.store.match(given, 3) if len(given) >= SHORTEST else []
-        if given in begins:
-            begins = [given]
-        ends: list[str] = []
-        if given not in begins and _PART_OF_ID.fullmatch(given):
-            ends = [each for each in self._ids() if each.endswith(given)]
-        found = list(dict.fromkeys([*begins, *ends]))
-        if len(found) > 1:
-            listed = ", ".join(found[:_SHOWN])
+        from holdfast.verbs.read import get_info
+
+        try:
+            return self.client.runtime.run(get_info(given))
+        except (CheckpointNotFoundError, InvalidArgumentError):
+            return None
+
+    def _by_name(self, given: str, session: str | None) -> CheckpointInfo | None:
+        """Return the newest of that step name, else the one to which LangGraph gave that id."""
+        tagged: list[CheckpointInfo] = []
+        for info in self._newest_first(session):
+            if info.step_name == given:
+                return info
+            if info.metadata.get("checkpoint_id") == given:
+                tagged.append(info)
+            if info.step_name:
+                self._step_names.add(info.step_name)
+        if len({(info.agent_id, info.session_id) for info in tagged}) > 1:
+            listed = ", ".join(info.checkpoint_id for info in tagged[:_SHOWN])
             raise Ambiguous(
-                f"{brief(given)} fits several checkpoints: {listed}. Give more of the id"
+                f"{brief(given)} is in several threads: {listed}. Give one of these ids"
             )
+        return tagged[0] if tagged else None
+
+    def _newest_first(self, session: str | None) -> Iterator[CheckpointInfo]:
+        meant = None if session is None else self.session(session)
+        query = Query(limit=_PAGE)
+        if meant is not None:
+            query = replace(query, agent_id=meant.agent_id, session_id=meant.session_id)
+        while page := self.store.query(query):
+            yield from page
+            query = replace(query, before=page[-1].checkpoint_id)
+
+    def _by_tail(self, given: str) -> CheckpointInfo | None:
+        """Return the one whose id ends so, as listings of 0.3 named them; every id is looked at."""
+        if not _TAIL.fullmatch(given):
+            return None
+        found = [each for each in self._ids() if each.endswith(given)]
+        if len(found) > 1:
+            raise AmbiguousIdError(given, found[:_SHOWN])
         infos = self.store.query(Query(ids=found)) if found else []
         return infos[0] if infos else None
 
@@ -113,31 +145,7 @@ class Names:
         after = ""
         while page := self.store.match("", _PAGE, after):
             yield from page
-            if len(page) < _PAGE:
-                return
             after = page[-1]
-
-    def _by_name(self, given: str, session: str | None) -> CheckpointInfo | None:
-        infos = self._known
-        if session is not None:
-            meant = self.session(session)
-            infos = [i for i in infos if _session_of(i) == (meant.agent_id, meant.session_id)]
-        return next((info for info in infos if info.step_name == given), None)
-
-    @cached_property
-    def _known(self) -> list[CheckpointInfo]:
-        return self.store.query(Query())
-
-    def _by_tag(self, given: str) -> CheckpointInfo | None:
-        """By the id that LangGraph gave it."""
-        found = [info for info in self._known if info.metadata.get("checkpoint_id") == given]
-        threads = {_session_of(info) for info in found}
-        if len(threads) > 1:
-            listed = ", ".join(info.checkpoint_id for info in found[:_SHOWN])
-            raise Ambiguous(
-                f"{brief(given)} is in several threads: {listed}. Give one of these ids"
-            )
-        return found[0] if found else None
 
     def _head_of(self, given: str) -> CheckpointInfo | None:
         return next((s.head for s in self.sessions if given in (s.session_id, name_of(s))), None)
@@ -156,13 +164,11 @@ class Names:
         return older[steps - 1]
 
     def _close_to(self, given: str) -> list[str]:
-        known = {info.step_name for info in self._known if info.step_name}
-        known |= {each.session_id for each in self.sessions}
-        return close_to(given, known)
+        return close_to(given, self._step_names | {each.session_id for each in self.sessions})
 
 
 def relative(given: str) -> tuple[str, str] | None:
-    """What stands before ``-``, ``--`` or ``~2``, and that; None if it does not end so."""
+    """Return what stands before ``-``, ``--`` or ``~2``, and that; None if it does not end so."""
     base = given.rstrip("-")
     if base == given:
         end = len(given.rstrip("~0123456789"))
@@ -172,27 +178,5 @@ def relative(given: str) -> tuple[str, str] | None:
 
 
 def name_of(session: SessionInfo) -> str:
-    """The whole name of a session."""
+    """Return the whole name of a session."""
     return f"{session.agent_id}/{session.session_id}"
-
-
-def _session_of(info: CheckpointInfo) -> tuple[str, str]:
-    return info.agent_id, info.session_id
-
-
-class Short:
-    """The shortest ends of ids that tell some apart from all in a store."""
-
-    def __init__(self, client: SyncClient | Looking, shown: Iterable[CheckpointInfo]) -> None:
-        wanted = [info.checkpoint_id for info in shown]
-        every = client.store.match("", _COUNTED)
-        self._length = SHORTEST if len(every) < _COUNTED else _LONG
-        known = {*every, *wanted}
-        while self._length < max(map(len, wanted), default=0):
-            ends = Counter(each[-self._length :] for each in known)
-            if all(ends[each[-self._length :]] == 1 for each in wanted):
-                break
-            self._length += 1
-
-    def __call__(self, checkpoint_id: str) -> str:
-        return checkpoint_id[-self._length :]

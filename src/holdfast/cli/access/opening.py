@@ -1,105 +1,53 @@
-"""Which store a command works on."""
+"""Opens the store that a command works on."""
 
 from __future__ import annotations
 
 import os
 from argparse import Namespace
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote, urlsplit
 
 from holdfast.cli.exits import NotFound, UsageError
 from holdfast.cli.output.escaping import hide
-from holdfast.stores.shared.secrets import masked, secrets_in
-from holdfast.system import private_files
+from holdfast.stores import discovery
+from holdfast.stores.discovery import FILE, FOLDER, StoreLocation, in_folder, url_of
+from holdfast.stores.shared.secrets import secrets_in
 
 if TYPE_CHECKING:
     from holdfast.client import SyncClient
     from holdfast.core.codec import OnUnknown
     from holdfast.model import Checkpoint, CheckpointInfo
+    from holdfast.runtime.runtime import SyncRuntime
     from holdfast.session.approval import Question
     from holdfast.stores.base import Store
     from holdfast.verbs.interrupts import OpenInterrupt
 
-FOLDER = ".holdfast"
-FILE = "holdfast.db"
 
-
-@dataclass(frozen=True)
-class Place:
-    """A store, and how it was found."""
-
-    url: str
-    source: str
-    """``--store``, ``HOLDFAST_URL``, or the directory it was found in."""
-    folder: Path | None = None
-    """The directory that holds ``.holdfast/``, if it was found so."""
-
-    def __post_init__(self) -> None:
-        hide(secrets_in(self.url))
-        try:
-            urlsplit(self.url)
-        except ValueError:  # whose words may show a password
-            raise UsageError(
-                f"the URL of the store ({self.source}) is none: {self.shown}"
-            ) from None
-
-    @property
-    def path(self) -> Path | None:
-        """Where it is on this disk; None for a server."""
-        parts = urlsplit(self.url)
-        if parts.scheme == "sqlite":
-            return Path(unquote(parts.path[1:]))
-        return Path(unquote(parts.netloc + parts.path)) if parts.scheme == "file" else None
-
-    @property
-    def shown(self) -> str:
-        """Its URL without what is secret in it."""
-        return masked(self.url)
-
-
-def place_of(options: Namespace, create: bool = False) -> Place:
-    """The store that is meant: by option, by environment, or the nearest one upwards."""
+def location_of(options: Namespace, create: bool = False) -> StoreLocation:
+    """Return where the store is that is meant: by --store, HOLDFAST_URL or the nearest upwards."""
     if options.store:
-        return Place(_as_url(options.store), "--store")
-    if os.environ.get("HOLDFAST_URL"):
-        return Place(os.environ["HOLDFAST_URL"], "HOLDFAST_URL")
-    here = Path.cwd()
-    for folder in (here, *here.parents):
-        if (folder / FOLDER).is_dir():
-            return in_folder(folder)
-    if create:
-        return in_folder(here)
-    raise NotFound(
-        f"there is no store here: no {FOLDER}/ in {here} or above it, and neither --store nor "
-        "HOLDFAST_URL is given. Make one with `holdfast init`"
-    )
-
-
-def in_folder(folder: Path) -> Place:
-    """The store in the ``.holdfast/`` of a directory."""
-    return Place(url_of(folder / FOLDER / FILE), str(folder / FOLDER), folder)
-
-
-def _make_folder(folder: Path) -> None:
-    """Make the ``.holdfast/`` of a directory, which git is told to ignore."""
-    inside = folder / FOLDER
-    private_files.make_directories(str(inside))
-    ignore = inside / ".gitignore"
-    if not ignore.exists():
-        with open(ignore, "w", opener=private_files.opener) as file:
-            file.write("*\n")
-
-
-def url_of(file: Path) -> str:
-    """The URL of an SQLite file."""
-    return f"sqlite:///{quote(os.path.abspath(file))}"
+        location: StoreLocation | None = StoreLocation(_as_url(options.store), "--store")
+    else:
+        location = discovery.find() or (in_folder(Path.cwd()) if create else None)
+    if location is None:
+        raise NotFound(
+            f"there is no store here: no {FOLDER}/ in {Path.cwd()} or above it, and neither "
+            "--store nor HOLDFAST_URL is given. Make one with `holdfast init`"
+        )
+    hide(secrets_in(location.url))
+    try:
+        urlsplit(location.url)
+    except ValueError:  # whose words may show a password
+        raise UsageError(
+            f"the URL of the store ({location.source}) is none: {location.shown}"
+        ) from None
+    return location
 
 
 def _as_url(given: str) -> str:
-    """A URL as it is; the path of a store that is there as its URL."""
+    """Return a URL as it is; the path of a store that is there as its URL."""
     path = Path(given)
     if "://" in given or not path.exists():
         return given
@@ -111,11 +59,11 @@ def _as_url(given: str) -> str:
 
 
 def open_client(options: Namespace, create: bool = False) -> SyncClient:
-    """A client of the store that is meant; one that is not there is made only if that is said."""
-    return open_place(place_of(options, create), create)
+    """Open the store that is meant; one that is not there is made only if that is said."""
+    return open_location(location_of(options, create), create)
 
 
-class Looking:
+class LazyClient:
     """A store that is looked at; its client, which imports much more, is made if it is needed."""
 
     def __init__(self, store: Store) -> None:
@@ -127,22 +75,27 @@ class Looking:
 
         return SyncClient(self.store)
 
+    @property
+    def runtime(self) -> SyncRuntime:
+        """What carries out plans on the store."""
+        return self._client.runtime
+
     def ancestors(self, checkpoint_id: str) -> list[CheckpointInfo]:
-        """The parent of a checkpoint, its parent, and so on."""
+        """Return the parent of a checkpoint, its parent, and so on."""
         return self._client.ancestors(checkpoint_id)
 
     def interrupts(self) -> list[OpenInterrupt]:
-        """What LangGraph threads wait for an answer to."""
+        """Return what LangGraph threads wait for an answer to."""
         return self._client.interrupts()
 
     def restore(
         self, checkpoint_id: str, verify: bool = True, on_unknown: OnUnknown = "raise"
     ) -> Checkpoint:
-        """The checkpoint of that id."""
+        """Return the checkpoint of that id."""
         return self._client.restore(checkpoint_id, verify, on_unknown)
 
     def pending(self, agent_id: str | None = None) -> list[Question]:
-        """Calls that wait for approval."""
+        """Return calls that wait for approval."""
         return self._client.pending(agent_id)
 
     def __enter__(self) -> Self:
@@ -152,30 +105,31 @@ class Looking:
         self.store.close()
 
 
-def look_at(options: Namespace) -> Looking:
-    """The store that is meant, for commands that have to be quick."""
+def open_lazily(options: Namespace) -> LazyClient:
+    """Open the store that is meant, for commands that have to be quick."""
     from holdfast.stores.urls import open_store
 
-    place = place_of(options)
-    _check_is_there(place)
-    return Looking(open_store(place.url))
+    location = location_of(options)
+    _check_is_there(location)
+    return LazyClient(open_store(location.url))
 
 
-def open_place(place: Place, create: bool = False) -> SyncClient:
-    """A client of a store, which is made with its directory if it may be."""
+def open_location(location: StoreLocation, create: bool = False) -> SyncClient:
+    """Open a store, which is made with its directory if it may be."""
     from holdfast.client import SyncClient
 
     if not create:
-        _check_is_there(place)
-    elif place.folder is not None:
-        _make_folder(place.folder)
-    return SyncClient.open(place.url)
+        _check_is_there(location)
+    else:
+        location.make_folder()
+    return SyncClient.open(location.url)
 
 
-def _check_is_there(place: Place) -> None:
-    path = place.path
-    if path is not None and place.folder is None and not path.exists():
+def _check_is_there(location: StoreLocation) -> None:
+    """Refuse to make a store that was named, where nobody said so."""
+    path = location.path
+    if path is not None and location.folder is None and not path.exists():
         raise NotFound(
-            f"there is no store at {path} ({place.source}). "
-            f"Make one with `holdfast init --store {place.shown}`"
+            f"there is no store at {path} ({location.source}). "
+            f"Make one with `holdfast init --store {location.shown}`"
         )

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.access.session_run import SessionFiles
+from holdfast.cli.access.short_ids import ShortIds
 from holdfast.cli.exits import Refused
 from holdfast.cli.output.checkpoints import step_of
 from holdfast.cli.output.terminal import Terminal
@@ -30,7 +31,7 @@ _LISTED = 10
 
 
 @dataclass(frozen=True)
-class Going:
+class RollbackPreview:
     """What a rollback would do."""
 
     session: SessionInfo
@@ -39,15 +40,16 @@ class Going:
     undone: list[Effect]
     standing: list[Effect]
     files: Restored | None
-    folder: str | None = None
+    folder: str | None
     """Where the files are."""
+    short: ShortIds
 
 
 @contextmanager
 def files_of(
     client: SyncClient, session: SessionInfo, target: CheckpointInfo, scope: str, given: Path | None
 ) -> Iterator[SessionFiles | None]:
-    """The files of a session, if its head or where it goes back to has any."""
+    """Give the files of a session, if its head or where it goes back to has any."""
     from holdfast.cli.access.directories import elsewhere, folder_for
     from holdfast.cli.access.trees import snapshot_of
 
@@ -77,8 +79,8 @@ def look(
     files: SessionFiles | None,
     options: Namespace,
     tools: Sequence[Callable[..., Any]] = (),
-) -> Going:
-    """What would be done; an error if it cannot be."""
+) -> RollbackPreview:
+    """Return what would be done; an error if it cannot be."""
     from holdfast.cli.access.calls import calls_after, calls_of
     from holdfast.cli.access.trees import snapshot_of
     from holdfast.session.functions import Functions, named
@@ -105,7 +107,8 @@ def look(
         planned = workspace.restore(tree, dry_run=True)
     changes = client.diff(session.head.checkpoint_id, target.checkpoint_id).part("$")
     folder = None if planned is None or workspace is None else workspace.path
-    return Going(session, target, len(changes), undone, lasting, planned, folder)
+    short = ShortIds(client.store, [session.head, target])
+    return RollbackPreview(session, target, len(changes), undone, lasting, planned, folder, short)
 
 
 def _check_given(functions: Functions, undone: list[Effect]) -> None:
@@ -132,13 +135,13 @@ def _told(call: Effect) -> str:
     return clean(str(call)) + (" (its end is unknown)" if call.is_unknown else "")
 
 
-def preview(going: Going, terminal: Terminal) -> None:
+def preview(going: RollbackPreview, terminal: Terminal) -> None:
     """Say what would be done."""
-    head, target = going.session.head, going.target
-    terminal.line(
-        f"session {clean(going.session.session_id)} goes back from {_named(head)} "
-        f"to {_named(target)}"
+    head, target = (
+        f"{step_of(info)} ({going.short(info.checkpoint_id)})"
+        for info in (going.session.head, going.target)
     )
+    terminal.line(f"session {clean(going.session.session_id)} goes back from {head} to {target}")
     terminal.line(f"  state  {many(going.changes, 'change')}")
     if going.files is not None:
         preview_files(going.files, going.folder or "", terminal)
@@ -159,12 +162,8 @@ def preview_files(planned: Restored, folder: str, terminal: Terminal) -> None:
         terminal.line(f"    … and {len(shown) - _LISTED} more")
 
 
-def _named(info: CheckpointInfo) -> str:
-    return f"{step_of(info)} ({info.checkpoint_id[-8:]})"
-
-
-def as_json(going: Going, done: RolledBack | None) -> dict[str, Any]:
-    """What is or would be done, in JSON."""
+def as_json(going: RollbackPreview, done: RolledBack | None) -> dict[str, Any]:
+    """Return what is or would be done, in JSON."""
     files = going.files
     return {
         "agent_id": going.session.agent_id,

@@ -39,7 +39,7 @@ class SessionFiles:
         self._at_head = at_head
 
     def capture(self) -> dict[str, Any]:
-        """The files as they are, or as they were at the head."""
+        """Return the files as they are, or as they were at the head."""
         if self.workspace is None:
             return self._at_head
         return self.workspace.snapshot_for_checkpoint().as_value()
@@ -64,7 +64,7 @@ def opened(
     takeover: bool = False,
     tools: Sequence[Callable[..., Any]] = (),
 ) -> Iterator[Run]:
-    """A run on a session, without the classes of its state; no checkpoint is added at the end."""
+    """Open a run on a session, without the classes of its state; its end adds no checkpoint."""
     from holdfast.session.files import Files
     from holdfast.session.options import options_of
     from holdfast.session.run import Run

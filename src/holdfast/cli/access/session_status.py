@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
+from holdfast.core.chunk_format import decompress
 from holdfast.core.codec import unpack
-from holdfast.core.format import decompress
 from holdfast.errors import HoldfastError
 
 if TYPE_CHECKING:
-    from holdfast.cli.access.opening import Looking
+    from holdfast.cli.access.opening import LazyClient
     from holdfast.stores.base import SessionInfo
 
 Standing = Literal["running", "waiting", "failed", "handed off", "ended", "stopped", "cut off"]
@@ -21,8 +21,8 @@ _LAST_STEP = "end"
 _ASKED = "/approvals"
 
 
-def standing_of(client: Looking, session: SessionInfo) -> Standing | None:
-    """How a session stands; None where no program keeps a lease on it, and so nobody knows."""
+def standing_of(client: LazyClient, session: SessionInfo) -> Standing | None:
+    """Return how a session stands; None where no program keeps a lease: then nobody knows."""
     if _waits(client, session):
         return "waiting"
     last = _last_lease(client, session)
@@ -42,15 +42,15 @@ def _has_failed(session: SessionInfo) -> bool:
     return bool(session.head.metadata.get("failed")) and session.head.handoff_target is None
 
 
-def _waits(client: Looking, session: SessionInfo) -> bool:
+def _waits(client: LazyClient, session: SessionInfo) -> bool:
     if not client.store.notes([_ASKED], 0, 1):
         return False
     waiting = client.pending(session.agent_id)
     return any(each.session_id == session.session_id for each in waiting)
 
 
-def _last_lease(client: Looking, session: SessionInfo) -> tuple[bool, str, datetime] | None:
-    """Whether the last lease was given back, whose it was, and until when."""
+def _last_lease(client: LazyClient, session: SessionInfo) -> tuple[bool, str, datetime] | None:
+    """Return whether the last lease was given back, whose it was, and until when."""
     agent = quote(session.agent_id, safe="", errors="surrogatepass")
     last, is_released, value = 0, False, None
     for note in client.store.notes([f"/sessions/{agent}/{session.session_id}"]):

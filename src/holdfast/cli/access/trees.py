@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def snapshot_of(client: SyncClient, info: CheckpointInfo) -> Snapshot | None:
-    """The files of a checkpoint; None if it has none."""
+    """Return the files of a checkpoint; None if it has none."""
     from holdfast.workspace import Snapshot
 
     part = client.restore(info.checkpoint_id, on_unknown="raw").workspace
@@ -26,19 +26,19 @@ def snapshot_of(client: SyncClient, info: CheckpointInfo) -> Snapshot | None:
 def compare_trees(
     client: SyncClient, old: CheckpointInfo, new: CheckpointInfo, text: bool
 ) -> TreeDiff | None:
-    """What changed in files between two checkpoints; None if neither has any."""
+    """Return what changed in files between two checkpoints; None if neither has any."""
     from holdfast.workspace.diff import compare
-    from holdfast.workspace.tree_reader import Shelf
+    from holdfast.workspace.tree_reader import TreeReader
 
     before, after = snapshot_of(client, old), snapshot_of(client, new)
     if before is None and after is None:
         return None
     roots = [None if each is None else each.root.name for each in (before, after)]
-    return compare(Shelf(client.store), roots[0], roots[1], text)
+    return compare(TreeReader(client.store), roots[0], roots[1], text)
 
 
 def compare_now(client: SyncClient, old: CheckpointInfo, text: bool) -> TreeDiff:
-    """What changed in files since a checkpoint."""
+    """Return what changed in files since a checkpoint."""
     from holdfast.cli.access.directories import elsewhere, folder_for
     from holdfast.workspace import Workspace
 
@@ -53,12 +53,12 @@ def compare_now(client: SyncClient, old: CheckpointInfo, text: bool) -> TreeDiff
 
 
 def folder_of(snapshot: Any) -> Path | None:
-    """The directory that a snapshot was taken of, if it is this one or above it."""
-    from holdfast.workspace.workspace import _name_of
+    """Return the directory that a snapshot was taken of, if it is this one or above it."""
+    from holdfast.workspace.registry import default_name
 
     here = Path.cwd().resolve()
     for folder in (here, *here.parents):
-        if _name_of(os.fsencode(folder)) == snapshot.workspace:
+        if default_name(os.fsencode(folder)) == snapshot.workspace:
             return folder
     return None
 
@@ -68,24 +68,24 @@ def unpack(
 ) -> None:
     """Make a new directory of a snapshot."""
     from holdfast.stores.capabilities import files_of
-    from holdfast.workspace.forking import fork
-    from holdfast.workspace.tree_reader import Shelf
+    from holdfast.workspace.fork import fork
+    from holdfast.workspace.tree_reader import TreeReader
 
     place, store = os.fsencode(os.path.abspath(directory)), client.store
-    fork(Shelf(store), snapshot, place, progress, files=files_of(store))
+    fork(TreeReader(store), snapshot, place, progress, files=files_of(store))
 
 
 def find_tree(client: SyncClient, given: str, session: str | None) -> Snapshot:
-    """The files that are meant: those of a checkpoint, or a tree by its id."""
+    """Return the files that are meant: those of a checkpoint, or a tree by its id."""
     from holdfast.cli.access.naming import Names
     from holdfast.errors import CheckpointNotFoundError
-    from holdfast.workspace.pins import Keeper
+    from holdfast.workspace.pins import Pins
 
     try:
         info = Names(client).checkpoint(given, session)
     except NotFound as missing:
         try:
-            return Keeper(client.store, "any").resolve(given)
+            return Pins(client.store, "any").resolve(given)
         except CheckpointNotFoundError:
             raise missing from None
     found = snapshot_of(client, info)
@@ -105,11 +105,11 @@ def save_with_files(
     tags: dict[str, Any],
     progress: Progress | None = None,
 ) -> tuple[str, Snapshot]:
-    """A checkpoint that holds the files of a workspace as they are; returns its id."""
+    """Save a checkpoint that holds the files of a workspace as they are; return its id and them."""
     from holdfast.model import CheckpointBuilder
 
     # One at a time: hooks of tools that run side by side make one line.
-    with workspace._home.mutex, workspace._alone():
+    with workspace._local.mutex, workspace._alone():
         snapshot = workspace.snapshot_for_checkpoint(progress)
         head = client.find(agent_id=agent_id, session_id=session_id, limit=1)
         built = CheckpointBuilder(agent_id).session(session_id).execution_state(state).tag(**tags)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from holdfast.cli.access.naming import Names
 from holdfast.cli.access.opening import open_client
+from holdfast.cli.access.short_ids import ShortIds
 from holdfast.cli.exits import OK, CommandError, UsageError
 from holdfast.cli.output.checkpoints import checkpoint_json, step_of
 from holdfast.cli.output.terminal import Terminal
@@ -25,8 +26,8 @@ Verdict = Literal["good", "bad", "skip"]
 _SKIP, _FIRST_ABORT = 125, 128
 
 
-def bisect(parser: Parser) -> None:
-    """Set up the command."""
+def set_up(parser: Parser) -> None:
+    """Add its arguments to a parser, and what it runs."""
     parser.explain(
         "--python is an expression of state, context, tasks, effects, messages and checkpoint "
         "that is true\nwhile all is well. --run is a shell command that gets the state as typed "
@@ -49,13 +50,17 @@ def run(options: Namespace, terminal: Terminal) -> int:
     with open_client(options) as client:
         session = Names(client).session(options.session)
         chain = [*client.ancestors(session.head.checkpoint_id)[::-1], session.head]
+        short = ShortIds(client.store, chain)
         judge = _by_expression(options.python) if options.python else _by_command(options.command)
+
+        def named(info: CheckpointInfo) -> str:
+            return f"{short(info.checkpoint_id)}  {step_of(info)}"
 
         def look(info: CheckpointInfo) -> Verdict:
             verdict = judge(client, info)
             tested.append({"checkpoint_id": info.checkpoint_id, "verdict": verdict})
             if not terminal.json:
-                terminal.line(f"{verdict:<4}  {_named(info)}")
+                terminal.line(f"{verdict:<4}  {named(info)}")
             return verdict
 
         first, suspects = search(chain, look)
@@ -71,23 +76,19 @@ def run(options: Namespace, terminal: Terminal) -> int:
     elif suspects:
         terminal.line("the first bad one is one of these; the others could not be tested:")
         for info in suspects:
-            terminal.line(f"  {_named(info)}")
+            terminal.line(f"  {named(info)}")
     elif first is None:
         terminal.line("the newest checkpoint is good")
     else:
         terminal.line(f"the first bad checkpoint is {first.checkpoint_id}")
-        terminal.line(f"  {_named(first)}; holdfast diff {first.checkpoint_id[-8:]} shows it")
+        terminal.line(f"  {named(first)}; holdfast diff {short(first.checkpoint_id)} shows it")
     return OK
-
-
-def _named(info: CheckpointInfo) -> str:
-    return f"{info.checkpoint_id[-8:]}  {step_of(info)}"
 
 
 def search(
     chain: list[CheckpointInfo], look: Callable[[CheckpointInfo], Verdict]
 ) -> tuple[CheckpointInfo | None, list[CheckpointInfo]]:
-    """The first bad one of a chain whose end is bad; or several, where some cannot be tested."""
+    """Return the first bad one of a chain, or several where some cannot be tested."""
     if look(chain[-1]) == "good":
         return None, []
     low, high = 0, len(chain) - 1  # what is before low is good, high is bad
@@ -156,7 +157,7 @@ def _by_command(command: str) -> Callable[[SyncClient, CheckpointInfo], Verdict]
 def _with_files(
     client: SyncClient, info: CheckpointInfo, kept: Checkpoint, directory: str
 ) -> str | None:
-    """A directory with the files of a checkpoint; None if it has none."""
+    """Return a directory with the files of a checkpoint; None if it has none."""
     if kept.workspace is None:
         return None
     from pathlib import Path
@@ -170,7 +171,7 @@ def _with_files(
 
 
 def _exit_code(command: str, info: CheckpointInfo, kept: Checkpoint, where: str | None) -> int:
-    from holdfast.core.text import to_json
+    from holdfast.core.json_form import to_json
 
     done = subprocess.run(  # noqa: S602  (the user's own command)
         command,

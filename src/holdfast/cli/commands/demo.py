@@ -23,27 +23,28 @@ from holdfast.model import CheckpointInfo
 KILLED_AFTER = 3
 
 
-def demo(parser: Parser) -> None:
-    """Set up the command."""
+def set_up(parser: Parser) -> None:
+    """Add its arguments to a parser, and what it runs."""
     parser.explain("An agent is killed, resumed, rolled back, forked and compared.")
     parser.add_argument(
         "--store", type=Path, metavar="FILE", help="keep the demo's checkpoints in this SQLite file"
     )
-    parser.set_defaults(run=_demo)
+    parser.set_defaults(run=run)
 
 
-def _demo(options: Namespace, terminal: Terminal) -> int:
+def run(options: Namespace, terminal: Terminal) -> int:
+    """Play the demo."""
     if not terminal.json:
-        run(options.store)
+        show(options.store)
         return OK
     said = StringIO()
     with redirect_stdout(said):
-        run(options.store)
+        show(options.store)
     terminal.emit({"said": said.getvalue().splitlines()})
     return OK
 
 
-def run(store: Path | None = None) -> None:
+def show(store: Path | None = None) -> None:
     """Show it, on a store of its own."""
     if store is not None:
         if store.exists():

@@ -14,7 +14,7 @@ from holdfast.cli.output.units import many
 from holdfast.cli.output.values import short
 from holdfast.cli.parsing import Parser, add_checkpoint, add_session
 from holdfast.core.diff import Diff, is_below
-from holdfast.core.text import to_json
+from holdfast.core.json_form import to_json
 from holdfast.system.terminal_text import clean, clean_lines
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ PARTS = {"state": "$", "context": "context", "tasks": "tasks", "effects": "effec
 _STYLES = {"+": "good", "-": "bad", "~": "warn", ">": "dim"}
 
 
-def diff(parser: Parser) -> None:
-    """Set up the command."""
+def set_up(parser: Parser) -> None:
+    """Add its arguments to a parser, and what it runs."""
     parser.explain(
         "With one checkpoint: what it changed since the one before it. With none: the head.\n"
         "+ added, - removed, ~ changed, > moved. Without options all but the record of calls, and\n"
@@ -121,7 +121,7 @@ def _json(
 
 
 def files_json(files: TreeDiff) -> dict[str, Any]:
-    """What changed in files, in JSON."""
+    """Return what changed in files, in JSON."""
     return {
         "added": list(files.added),
         "removed": list(files.removed),
@@ -165,14 +165,14 @@ def diff_lines(changes: Diff, terminal: Terminal) -> list[str]:
 def files_changed(
     client: SyncClient, old: CheckpointInfo, new: CheckpointInfo | None, text: bool
 ) -> TreeDiff | None:
-    """What changed in files; None if either checkpoint has none."""
+    """Return what changed in files; None if either checkpoint has none."""
     from holdfast.cli.access.trees import compare_now, compare_trees
 
     return compare_now(client, old, text) if new is None else compare_trees(client, old, new, text)
 
 
 def file_lines(files: TreeDiff, terminal: Terminal) -> list[str]:
-    """What changed in files, as git says it."""
+    """Return what changed in files, as git says it."""
     if files.text is not None:
         styles = {"+": "good", "-": "bad", "@": "head"}
         text = clean_lines(files.text).splitlines()

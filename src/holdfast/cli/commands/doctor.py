@@ -14,13 +14,14 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Literal
 
 from holdfast._version import __version__
-from holdfast.cli.access.opening import Place, open_place, place_of
+from holdfast.cli.access.opening import location_of, open_location
 from holdfast.cli.commands.doctor_servers import ask
 from holdfast.cli.exits import FAILED, OK, code_of
 from holdfast.cli.output.terminal import Terminal
 from holdfast.cli.output.units import many, size
 from holdfast.cli.parsing import Parser
 from holdfast.errors import HoldfastError
+from holdfast.stores.discovery import StoreLocation
 from holdfast.system.terminal_text import clean
 
 if TYPE_CHECKING:
@@ -43,8 +44,8 @@ class Check:
     detail: str
 
 
-def doctor(parser: Parser) -> None:
-    """Set up the command."""
+def set_up(parser: Parser) -> None:
+    """Add its arguments to a parser, and what it runs."""
     parser.explain(
         "Ends with 0 if nothing failed; warnings do not count. If the store cannot be opened, "
         "with the code\nthat says why.",
@@ -59,11 +60,11 @@ def run(options: Namespace, terminal: Terminal) -> int:
     checks = [*_program(), *_packages()]
     code = OK
     try:
-        place = place_of(options)
-        checks.append(Check("store", "ok", f"{place.shown} (from {place.source})"))
-        checks += _permissions(place)
-        checks += [Check(*found) for found in ask(place)]
-        with open_place(place) as client:
+        location = location_of(options)
+        checks.append(Check("store", "ok", f"{location.shown} (from {location.source})"))
+        checks += _permissions(location)
+        checks += [Check(*found) for found in ask(location)]
+        with open_location(location) as client:
             checks += _store(client)
     except HoldfastError as error:
         code = code_of(error)
@@ -109,8 +110,8 @@ def _version(name: str) -> str | None:
         return None
 
 
-def _permissions(place: Place) -> Iterator[Check]:
-    path = place.path
+def _permissions(location: StoreLocation) -> Iterator[Check]:
+    path = location.path
     if path is None:
         return
     folder = path if path.is_dir() else path.parent

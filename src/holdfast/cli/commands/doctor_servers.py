@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 if TYPE_CHECKING:
-    from holdfast.cli.access.opening import Place
+    from holdfast.stores.discovery import StoreLocation
 
 Verdict = Literal["ok", "warning", "failed"]
 Found = tuple[str, Verdict, str]
@@ -28,25 +28,25 @@ WHERE c.relnamespace = to_regnamespace(%s) AND c.relkind IN ('r', 'p')
 """
 
 
-def ask(place: Place) -> Iterator[Found]:
-    """What the server of a store says of itself; nothing where the store is no server."""
-    scheme = urlsplit(place.url).scheme
+def ask(location: StoreLocation) -> Iterator[Found]:
+    """Yield what the server of a store says of itself; nothing where the store is no server."""
+    scheme = urlsplit(location.url).scheme
     if scheme.startswith("postgres"):
-        yield from _postgres(place.url)
+        yield from _postgres(location.url)
     elif scheme.startswith(("redis", "rediss", "unix")):
-        yield from _redis(place.url)
+        yield from _redis(location.url)
 
 
 def _postgres(url: str) -> Iterator[Found]:
-    from holdfast.stores.postgres.connection import Place as Server
+    from holdfast.stores.postgres.connection import ServerAddress
     from holdfast.stores.postgres.schema import DEFAULT_SCHEMA, checked_schema
 
     options = dict(parse_qsl(urlsplit(url).query, keep_blank_values=True))
     schema = checked_schema(options.get("schema", DEFAULT_SCHEMA))
     rest = {k: v for k, v in options.items() if k not in _OWN and not k.startswith("blobs")}
     dsn = urlunsplit(urlsplit(url)._replace(query=urlencode(rest)))
-    server = Server(dsn, schema, _PATIENCE)
-    import psycopg  # here, as the module before says how to get it
+    server = ServerAddress(dsn, schema, _PATIENCE)
+    import psycopg  # here, as the package before says how to get it
 
     try:
         with psycopg.connect(**server.options) as db:
@@ -60,7 +60,7 @@ def _postgres(url: str) -> Iterator[Found]:
 
 
 def _missing_grants(db: Any, schema: str) -> str | None:
-    """What the role may not do, and the command that lets it."""
+    """Return what the role may not do, and the command that lets it."""
     role, database = db.execute(_ROLE).fetchone()
     is_there, may_create = db.execute(_MAY_CREATE, [schema]).fetchone()
     if not is_there:
@@ -108,7 +108,7 @@ def _redis(url: str) -> Iterator[Found]:
 
 
 def _setting(server: Any, name: str, redis: Any) -> str | None:
-    """A setting of the server; None where CONFIG is not allowed, as with many providers."""
+    """Return a setting of the server; None where CONFIG is not allowed, as with many providers."""
     try:
         found = server.config_get(name)
     except redis.ResponseError:

@@ -21,14 +21,14 @@ from holdfast.system.terminal_text import clean
 STREAM = "-"
 
 
-def export(parser: Parser) -> None:
-    """Set up the command."""
+def set_up(parser: Parser) -> None:
+    """Add its arguments to a parser, and what it runs."""
     parser.explain(
         "Everything, or only what is named. A file that is there is replaced when the new one is "
         "whole, and\nonly if that is confirmed.",
         "holdfast export backup.holdfast",
         "holdfast export fix.holdfast --session fix-42",
-        "holdfast export two.holdfast --id 3f9a --id @~2",
+        "holdfast export two.holdfast --id 019a9563e5d2 --id @~2",
         "holdfast export - | ssh elsewhere holdfast import -",
     )
     parser.add_argument(
@@ -52,7 +52,7 @@ def _check_stream(terminal: Terminal) -> None:
 
 @contextmanager
 def _written_to(file: Path) -> Iterator[Path]:
-    """Where the bundle goes; what is for standard output goes there when it is whole."""
+    """Give where the bundle goes; what is for standard output goes there when it is whole."""
     if str(file) != STREAM:
         yield file
         return
@@ -65,7 +65,7 @@ def _written_to(file: Path) -> Iterator[Path]:
 
 @contextmanager
 def read_from(file: Path) -> Iterator[Path]:
-    """Where the bundle is; one from standard input is kept meanwhile."""
+    """Give where the bundle is; one from standard input is kept meanwhile."""
     if str(file) != STREAM:
         yield file
         return

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from holdfast.model import CheckpointInfo
 
 
-def fork(parser: Parser) -> None:
-    """Set up the command."""
+def set_up(parser: Parser) -> None:
+    """Add its arguments to a parser, and what it runs."""
     parser.explain(
         "The new session has the state, plan and files of the checkpoint; the old one is left as "
         "it is.\nWith --to its files are put into a new directory.",
@@ -69,7 +69,7 @@ def run(options: Namespace, terminal: Terminal) -> int:
 
 
 def free_name(names: Names, source: CheckpointInfo) -> str:
-    """A name for a fork that no session of the agent has."""
+    """Return a name for a fork that no session of the agent has."""
     taken = {each.session_id for each in names.sessions if each.agent_id == source.agent_id}
     number = 1
     while f"{source.session_id}.{number}" in taken:

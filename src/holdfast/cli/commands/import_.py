@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.cli.access.opening import open_client, place_of
+from holdfast.cli.access.opening import location_of, open_client
 from holdfast.cli.commands.export import read_from
 from holdfast.cli.exits import OK, CommandError, NotFound, UsageError
 from holdfast.cli.output.escaping import hide
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 LANGGRAPH = ("langgraph-sqlite", "langgraph-postgres")
 
 
-def import_(parser: Parser) -> None:
-    """Set up the command."""
+def set_up(parser: Parser) -> None:
+    """Add its arguments to a parser, and what it runs."""
     parser.explain(
         "Brings in a bundle that holdfast export has written, or all checkpoints of a LangGraph "
         "saver with\ntheir ids and writes. The source is only read. What is there already is "
@@ -81,7 +81,7 @@ def _bundle(given: Path, options: Namespace, terminal: Terminal) -> int:
 def _read(file: Path, options: Namespace, terminal: Terminal) -> int:
     if not file.exists():
         raise NotFound(f"there is no file {file}")
-    store = place_of(options, create=True).path
+    store = location_of(options, create=True).path
     if store is not None and not store.exists():  # then none is made for a file that is no bundle
         from holdfast.verbs.bundle_file import Reader
 
@@ -129,7 +129,8 @@ def _threads(kind: str, source: str, options: Namespace, terminal: Terminal) -> 
 
 def _move(kind: str, source: str, options: Namespace, terminal: Terminal) -> tuple[Moved, str]:
     from holdfast.adapters.langgraph import move_in
-    from holdfast.adapters.langgraph.sources import is_dsn, open_source, reader_of
+    from holdfast.adapters.langgraph.importing.open_source import is_dsn, open_source
+    from holdfast.adapters.langgraph.importing.source import loader_of
 
     # Behind the others, which say how to get it where it is missing.
 
@@ -143,7 +144,7 @@ def _move(kind: str, source: str, options: Namespace, terminal: Terminal) -> tup
     if options.trust and "" not in sys.path:
         sys.path.insert(0, "")  # modules are named as from the directory this is run in
     # Looked at before the store is opened, so that a wrong name does not leave a new one behind.
-    open_source(source, reader_of(None, options.trust)).close()
+    open_source(source, loader_of(None, options.trust)).close()
     with open_client(options, create=True) as client:
         show = terminal.progress("importing")
         moved = move_in(source, client, agent_id=options.agent, trust=options.trust, progress=show)

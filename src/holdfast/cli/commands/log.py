@@ -7,13 +7,13 @@ from argparse import Namespace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from holdfast.cli.access.naming import Names, Short
-from holdfast.cli.access.opening import Looking, look_at
+from holdfast.cli.access.naming import Names
+from holdfast.cli.access.opening import LazyClient, open_lazily
 from holdfast.cli.access.recoveries import recoveries_of
 from holdfast.cli.access.session_status import Standing, standing_of
+from holdfast.cli.access.short_ids import ShortIds
 from holdfast.cli.exits import OK
 from holdfast.cli.output.checkpoints import (
-    Progress,
     alive_among,
     checkpoint_json,
     live_ids,
@@ -23,6 +23,7 @@ from holdfast.cli.output.checkpoints import (
 )
 from holdfast.cli.output.file_changes import changes_of
 from holdfast.cli.output.graph import draw, newest_first
+from holdfast.cli.output.tasks import TaskProgress
 from holdfast.cli.output.terminal import Terminal
 from holdfast.cli.output.units import age, many
 from holdfast.cli.parsing import Parser, add_session, count
@@ -35,7 +36,8 @@ if TYPE_CHECKING:
 
 _LONGEST_NAME = 100
 _LEAST = 12
-_NARROW = 60
+_LEAST_NAME = 8
+_NARROW = 70
 """Below so many columns there is no room for plans and lines."""
 _MARKS = {"head": "head", "failed": "bad", "rolled back": "dim", "handed off": "warn"}
 _SYMBOLS = {"@": "head", "x": "bad", "o": "dim", "*": "name"}
@@ -49,13 +51,13 @@ _STANDINGS = {
 _PROMPT = "UserPromptSubmit: "
 
 
-def log(parser: Parser) -> None:
-    """Set up the command."""
+def set_up(parser: Parser) -> None:
+    """Add its arguments to a parser, and what it runs."""
     parser.explain(
         "Marks: @ the head, × failed, ◌ rolled back (it leads to no head any more), ○ any other.\n"
-        "Columns: the end of the id (enough to name it), step name, session, tasks done, files "
-        "and lines\nchanged, age. Above them the session and how it stands: running, waiting "
-        "(for approval), ended,\nfailed, handed off, stopped (left before its end) or cut off (its "
+        "Columns: the beginning of the id (enough to name it), step name, session, tasks done, "
+        "files and\nlines changed, age. Above them the session and how it stands: running, waiting "
+        "(for approval),\nended, failed, handed off, stopped (left before its end) or cut off (its "
         "process is gone).",
         "holdfast log",
         "holdfast log --graph fix-42",
@@ -74,7 +76,7 @@ def log(parser: Parser) -> None:
 
 def run(options: Namespace, terminal: Terminal) -> int:
     """Show the checkpoints that are asked for."""
-    with look_at(options) as client:
+    with open_lazily(options) as client:
         view = View(client, options)
         if terminal.json:
             shown = [view.json(info) for info in view.shown]
@@ -99,7 +101,7 @@ def run(options: Namespace, terminal: Terminal) -> int:
 class View:
     """The checkpoints to be shown, and what is said of each."""
 
-    def __init__(self, client: Looking, options: Namespace) -> None:
+    def __init__(self, client: LazyClient, options: Namespace) -> None:
         names = Names(client)
         self.sessions = names.sessions
         self.store_name = client.store.name
@@ -127,21 +129,21 @@ class View:
         self.recoveries = recoveries_of(client.store, self.shown)
         self._changes = changes_of(client, self.shown)
         self._origins = _origins(client, self.shown)
-        self._short = Short(client, [*self.shown, *self._origins.values()])
+        self._short = ShortIds(client.store, [*self.shown, *self._origins.values()])
         self._names: dict[int, int] = {}
         self._counts: tuple[dict[str, str], int] | None = None
         self._several = len({(i.agent_id, i.session_id) for i in self.shown}) > 1
 
     def markers(self, info: CheckpointInfo) -> list[str]:
-        """What is to be said of a checkpoint."""
+        """Return what is to be said of a checkpoint."""
         return markers_of(info, self._heads, self._alive)
 
-    def progress(self, info: CheckpointInfo) -> Progress | None:
-        """How far its plan has come."""
+    def progress(self, info: CheckpointInfo) -> TaskProgress | None:
+        """Return how far its plan has come."""
         return self._progress.get(info.checkpoint_id)
 
     def json(self, info: CheckpointInfo) -> dict[str, object]:
-        """A checkpoint in JSON."""
+        """Return a checkpoint in JSON."""
         origin = self._origins.get(info.checkpoint_id)
         changed = self._changes.get(info.checkpoint_id)
         return {
@@ -151,7 +153,7 @@ class View:
         }
 
     def session_json(self) -> dict[str, object] | None:
-        """The session that is shown, in JSON; None if it is all of them."""
+        """Return the session that is shown, in JSON; None if it is all of them."""
         if self.session is None:
             return None
         return {
@@ -162,7 +164,7 @@ class View:
         }
 
     def header(self, terminal: Terminal) -> str:
-        """Which session this is, of whom, how it stands, and where it is kept."""
+        """Return which session this is, of whom, how it stands, and where it is kept."""
         if self.session is None:
             number = len({(i.agent_id, i.session_id) for i in self.shown})
             name, said = many(number, "session"), list[str]()
@@ -182,14 +184,14 @@ class View:
         return "  ".join([*parts, terminal.paint(where, "dim")] if where else parts)
 
     def _where(self) -> str:
-        """The store, as one would name it from here."""
+        """Return the store, as one would name it from here."""
         name = clean(self.store_name)
         for kind in ("the SQLite store ", "the file store "):
             name = name.removeprefix(kind)
         return name.removeprefix(f"{os.getcwd()}/").removeprefix("the ")
 
     def kind(self, info: CheckpointInfo) -> str:
-        """Which symbol it has: that of the head it is, or of what became of it."""
+        """Return which symbol it has: that of the head it is, or of what became of it."""
         marks = self.markers(info)
         is_head = self.session is None or info.checkpoint_id == self.session.head.checkpoint_id
         if "head" in marks and is_head:
@@ -197,13 +199,13 @@ class View:
         return "x" if "failed" in marks else "o" if "rolled back" in marks else "*"
 
     def symbol(self, info: CheckpointInfo, terminal: Terminal) -> str:
-        """Its symbol, on its own."""
+        """Return its symbol, on its own."""
         return next(draw([("", None)], {"": self.kind(info)}, None, terminal.unicode)).drawing
 
     def lines(
         self, info: CheckpointInfo, terminal: Terminal, drawing: str, below: str
     ) -> list[str]:
-        """What is said of a checkpoint: a line, and more for what would not fit there."""
+        """Return what is said of a checkpoint: a line, and more for what would not fit there."""
         put_back = [
             f"{pad(below, width(drawing))}  {terminal.paint(clean(str(each)), 'warn')}"
             for each in self.recoveries.get(info.checkpoint_id, ())
@@ -222,9 +224,11 @@ class View:
         if self._several:
             session = cut(clean(info.session_id), max(columns // 5, 8), _mark(terminal))
             session = pad(session, min(self._longest_session, max(columns // 5, 8)))
-        taken = width(drawing) + len(short) + 4
-        taken += sum(width(each) + 2 for each in (session, *behind) if each)
-        room = min(max(columns - taken, 8), _LONGEST_NAME)
+        room = columns - width(drawing) - len(short) - 4
+        room -= sum(width(each) + 2 for each in (session, *behind) if each)
+        if room < _LEAST_NAME and session:  # the lanes tell sessions apart too
+            room, session = room + width(session) + 2, ""
+        room = min(max(room, _LEAST_NAME), _LONGEST_NAME)
         said = self._said(info)
         name = self._name(info)
         is_beside = bool(said) and width(name) + 1 + width(said) <= room
@@ -246,10 +250,12 @@ class View:
         )
         if is_beside or not said:
             return [line]
+        alone = self._words(info)
         indent = pad(below, width(drawing)) + " " * (len(short) + 4)
+        if max(map(width, alone)) + 2 > columns - width(indent):
+            indent = pad(below, width(drawing)) + "  "
         left = max(columns - width(indent), 8)
-        alone = [f"({each})" for each in self._words(info)]
-        below_it = [cut(each, left, _mark(terminal)) for each in alone]
+        below_it = [f"({cut(each, left - 2, _mark(terminal))})" for each in alone]
         return [
             line,
             *(
@@ -263,7 +269,7 @@ class View:
         return max(len(str(each)) for each in self._progress.values())
 
     def _widest(self, room: int) -> int:
-        """How wide the column of names is: with what is said of them, where that fits."""
+        """Return how wide the column of names is: with what is said of them, where that fits."""
         if room not in self._names:
             alone = [width(self._name(each)) for each in self.shown]
             said = [width(self._said(each)) for each in self.shown]
@@ -281,7 +287,7 @@ class View:
         return f"> {name.removeprefix(_PROMPT)}" if name.startswith(_PROMPT) else name
 
     def _behind(self, info: CheckpointInfo, terminal: Terminal, is_narrow: bool) -> list[str]:
-        """The columns behind the names, as wide as the widest of each."""
+        """Return the columns behind the names, as wide as the widest of each."""
         columns = []
         if self._progress and not is_narrow:
             columns.append(pad(str(self.progress(info) or ""), self._longest_plan))
@@ -296,19 +302,19 @@ class View:
         return columns
 
     def _drawn(self, drawing: str, info: CheckpointInfo, terminal: Terminal) -> str:
-        """The drawing, with its symbol and its lanes in colours."""
+        """Return the drawing, with its symbol and its lanes in colours."""
         symbol = self.symbol(info, terminal)
         before, _, after = drawing.partition(symbol)
         painted = terminal.paint(symbol, _SYMBOLS[self.kind(info)])
         return terminal.paint(before, "dim") + painted + terminal.paint(after, "dim")
 
     def _said(self, info: CheckpointInfo) -> str:
-        """What is said of it beside its name."""
+        """Return what is said of it beside its name."""
         words = self._words(info)
         return f"({', '.join(words)})" if words else ""
 
     def _words(self, info: CheckpointInfo) -> list[str]:
-        """The same in its parts; the symbol says already which is the head."""
+        """Return the same in its parts; the symbol says already which is the head."""
         words = [
             f"handed off to {clean(info.handoff_target or '')}" if each == "handed off" else each
             for each in self.markers(info)
@@ -322,8 +328,8 @@ class View:
         return words
 
 
-def _origins(client: Looking, shown: list[CheckpointInfo]) -> dict[str, CheckpointInfo]:
-    """The checkpoints of other sessions that some go on from."""
+def _origins(client: LazyClient, shown: list[CheckpointInfo]) -> dict[str, CheckpointInfo]:
+    """Return the checkpoints of other sessions that some go on from."""
     known = {info.checkpoint_id: info for info in shown}
     missing = sorted({i.parent_id for i in shown if i.parent_id} - known.keys())
     for info in client.store.query(Query(ids=missing)) if missing else ():
@@ -357,7 +363,7 @@ def _tree(view: View, terminal: Terminal) -> None:
 
 
 def _lanes(drawing: str, following: str, terminal: Terminal) -> str:
-    """The lanes that go on from one line of a drawing to the next."""
+    """Return the lanes that go on from one line of a drawing to the next."""
     lane = "│" if terminal.unicode else "|"
     return "".join(
         lane
@@ -368,7 +374,7 @@ def _lanes(drawing: str, following: str, terminal: Terminal) -> str:
 
 
 def _related(infos: list[CheckpointInfo], session: SessionInfo) -> list[CheckpointInfo]:
-    """The checkpoints of a session and all that are connected with them by parents."""
+    """Return the checkpoints of a session and all that are connected with them by parents."""
     groups: dict[str, str] = {}
 
     def group(key: str) -> str:

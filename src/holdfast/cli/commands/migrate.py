@@ -8,15 +8,16 @@ from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
-from holdfast.cli.access.opening import Place, open_place, place_of
+from holdfast.cli.access.opening import location_of, open_location
 from holdfast.cli.exits import OK
 from holdfast.cli.output.terminal import Terminal
 from holdfast.cli.parsing import Parser
+from holdfast.stores.discovery import StoreLocation
 from holdfast.system.terminal_text import clean
 
 
-def migrate(parser: Parser) -> None:
-    """Set up the command."""
+def set_up(parser: Parser) -> None:
+    """Add its arguments to a parser, and what it runs."""
     parser.explain(
         "Whatever opens a store of an earlier Holdfast does this; the command does it at a time "
         "of your\nchoosing and says what it did. An older Holdfast cannot open the store "
@@ -29,11 +30,11 @@ def migrate(parser: Parser) -> None:
 
 def run(options: Namespace, terminal: Terminal) -> int:
     """Bring the store up to date."""
-    place = place_of(options)
-    before = format_of(place)
-    with open_place(place) as client:
+    location = location_of(options)
+    before = format_of(location)
+    with open_location(location) as client:
         name = client.store.name
-    after = current_format(place)
+    after = current_format(location)
     if terminal.json:
         terminal.emit({"store": name, "from": before, "to": after, "migrated": before != after})
     elif before is None:
@@ -45,15 +46,15 @@ def run(options: Namespace, terminal: Terminal) -> int:
     return OK
 
 
-def format_of(place: Place) -> int | None:
-    """The format of a store before it is opened; None where only opening it tells."""
-    scheme = urlsplit(place.url).scheme
+def format_of(location: StoreLocation) -> int | None:
+    """Return the format of a store before it is opened; None where only opening it tells."""
+    scheme = urlsplit(location.url).scheme
     if scheme != "sqlite":
         # The others have had one format only, or PostgreSQL, which is asked by opening it.
-        return None if scheme.startswith("postgres") else current_format(place)
-    path = place.path
+        return None if scheme.startswith("postgres") else current_format(location)
+    path = location.path
     if path is None or not path.exists():
-        return current_format(place)
+        return current_format(location)
     return _version_of(path)
 
 
@@ -66,9 +67,9 @@ def _version_of(path: Path) -> int | None:
     return int(version)
 
 
-def current_format(place: Place) -> int:
-    """The format that this Holdfast writes in such a store."""
-    scheme = urlsplit(place.url).scheme
+def current_format(location: StoreLocation) -> int:
+    """Return the format that this Holdfast writes in such a store."""
+    scheme = urlsplit(location.url).scheme
     if scheme == "sqlite":
         from holdfast.stores.sqlite.schema import VERSION
 

@@ -22,21 +22,25 @@ These pages are written by the program itself (`holdfast __pages docs/cli`); a t
 ## Which store
 
 `--store URL` (or the path of a store that is there), else the environment variable `HOLDFAST_URL`,
-else the nearest `.holdfast/` upwards from the current directory, which `holdfast init` makes.
+else the nearest `.holdfast/` upwards from the current directory, which `holdfast init` makes. A
+program that calls `SyncClient.open()` there finds the same. That of another user has to be named.
 
 ## Which checkpoint
 
 | written | meant |
 |---|---|
-| `3f9a` | the checkpoint whose id begins or ends so; four characters or more, and unambiguous |
+| `019a9563e5d2` | the one whose id begins so, with dashes or without; six characters or more |
 | `tests-pass` | the newest with that step name |
 | `@` | the head of the newest session, or of `--session` |
 | `fix-42@`, `coder/fix-42@` | the head of that session |
-| `@-`, `@--`, `@~2`, `fix-42@~3`, `3f9a~1` | so many before |
+| `@-`, `@--`, `@~2`, `fix-42@~3`, `019a9563e5d2~1` | so many before |
 | `1ef5…` | the checkpoint that LangGraph gave that id |
 
-Ids are ordered by time, so those of one minute begin alike: listings show the shortest end that is
-unambiguous in the store. A session is also known by the beginning of its name, or `AGENT/SESSION`.
+Ids begin with their time. Listings show that to the millisecond, and more where the store holds
+others of the same one: enough to name the checkpoint, here and in a program
+(`client.restore("019a9563e5d2")`). What fits several is refused. Where nothing else fits, the
+end of an id (`3f9a`), as 0.3 showed it, is looked for among all ids of the store; only the command
+line does that. A session is also known by the beginning of its name, or `AGENT/SESSION`.
 
 ## Output
 
@@ -65,13 +69,14 @@ need `--yes`.
 """
 
 
-def pages(parser: Parser) -> None:
-    """Set up the command."""
+def set_up(parser: Parser) -> None:
+    """Add its arguments to a parser, and what it runs."""
     parser.add_argument("directory", type=Path, metavar="DIR")
-    parser.set_defaults(run=_pages)
+    parser.set_defaults(run=run)
 
 
-def _pages(options: Namespace, terminal: Terminal) -> int:
+def run(options: Namespace, terminal: Terminal) -> int:
+    """Write the pages."""
     for name, text in written().items():
         path = options.directory / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -80,7 +85,7 @@ def _pages(options: Namespace, terminal: Terminal) -> int:
 
 
 def written() -> dict[str, str]:
-    """Every page and schema, by its path."""
+    """Return every page and schema, by its path."""
     files = {"README.md": _overview()}
     for command in shown():
         files[f"{command.name}.md"] = _page(command)
@@ -90,7 +95,7 @@ def written() -> dict[str, str]:
 
 
 def shown() -> list[Command]:
-    """The commands that users see."""
+    """Return the commands that users see."""
     return [command for command in COMMANDS.values() if command.group != HIDDEN]
 
 

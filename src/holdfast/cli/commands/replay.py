@@ -5,8 +5,9 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
-from holdfast.cli.access.naming import Names, Short
+from holdfast.cli.access.naming import Names
 from holdfast.cli.access.opening import open_client
+from holdfast.cli.access.short_ids import ShortIds
 from holdfast.cli.commands.diff import diff_lines
 from holdfast.cli.exits import OK
 from holdfast.cli.output.checkpoints import checkpoint_json, step_of
@@ -14,15 +15,15 @@ from holdfast.cli.output.terminal import Terminal
 from holdfast.cli.output.units import age
 from holdfast.cli.output.values import short
 from holdfast.cli.parsing import Parser, add_session
-from holdfast.core.text import to_json
+from holdfast.core.json_form import to_json
 from holdfast.system.terminal_text import clean
 
 if TYPE_CHECKING:
     from holdfast.session.replay import ReplayedStep
 
 
-def replay(parser: Parser) -> None:
-    """Set up the command."""
+def set_up(parser: Parser) -> None:
+    """Add its arguments to a parser, and what it runs."""
     parser.explain(
         "For every checkpoint that led to the head: the calls with what they returned, and what "
         "changed\nin the state. Nothing is executed.",
@@ -36,8 +37,8 @@ def run(options: Namespace, terminal: Terminal) -> int:
     """Show the steps of a session."""
     with open_client(options) as client:
         session = Names(client).session(options.session)
-        steps = list(client.replay(session.agent_id, session.session_id))
-        name = Short(client, [step.checkpoint for step in steps])
+        steps = list(client.replay(session.session_id, agent_id=session.agent_id))
+        name = ShortIds(client.store, [step.checkpoint for step in steps])
     if terminal.json:
         terminal.emit({"session_id": session.session_id, "steps": [_json(each) for each in steps]})
         return OK

@@ -7,7 +7,8 @@ from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.access.opening import open_client
-from holdfast.cli.access.waiting import SHORT, call_json
+from holdfast.cli.access.questions import SHORT
+from holdfast.cli.access.waiting import call_json
 from holdfast.cli.exits import OK, Ambiguous, NotFound, UsageError
 from holdfast.cli.output.terminal import Terminal
 from holdfast.cli.parsing import Parser, close_to
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 _FAILED = "it did not take place"
 
 
-def resolve(parser: Parser) -> None:
-    """Set up the command."""
+def set_up(parser: Parser) -> None:
+    """Add its arguments to a parser, and what it runs."""
     parser.explain(
         "A call was begun and its process was cut off before it was known how it ended: it may "
         "have taken\nplace or not. Look, then say which. The program finds that when it is "
@@ -50,10 +51,11 @@ def resolve(parser: Parser) -> None:
         action="store_true",
         help="take the session from a process that was not heard of for long",
     )
-    parser.set_defaults(run=_resolve)
+    parser.set_defaults(run=run)
 
 
-def _resolve(options: Namespace, terminal: Terminal) -> int:
+def run(options: Namespace, terminal: Terminal) -> int:
+    """Record how the call ended."""
     said: dict[str, Any] = {"retry": True}
     outcome = "retry"
     if options.done is not None:
@@ -72,7 +74,7 @@ def _resolve(options: Namespace, terminal: Terminal) -> int:
 
 
 def value_of(text: str) -> Any:
-    """What a user gave as a value: JSON, or the text itself where it is none."""
+    """Return what a user gave as a value: JSON, or the text itself where it is none."""
     try:
         return json.loads(text)
     except RecursionError:

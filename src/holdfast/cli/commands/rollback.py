@@ -1,4 +1,4 @@
-"""``holdfast rollback`` and ``holdfast undo``."""
+"""``holdfast rollback``: take a session back to a checkpoint."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from holdfast.cli.access.directories import add_workspace
 from holdfast.cli.access.naming import Names
 from holdfast.cli.access.opening import open_client
-from holdfast.cli.access.recoveries import last_recovery, undo_recovery
 from holdfast.cli.access.rollback_preview import as_json, files_of, look, preview
 from holdfast.cli.access.session_run import SessionFiles, check_is_ours, opened
-from holdfast.cli.exits import OK, Refused, UsageError
+from holdfast.cli.access.short_ids import short_id
+from holdfast.cli.exits import OK, UsageError
 from holdfast.cli.output.terminal import Terminal
 from holdfast.cli.parsing import Parser, add_checkpoint, add_session, count
 from holdfast.errors import CheckpointIntegrityError
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from holdfast.stores.base import SessionInfo
 
 
-def rollback(parser: Parser) -> None:
-    """Set up the command."""
+def set_up(parser: Parser) -> None:
+    """Add its arguments to a parser, and what it runs."""
     parser.explain(
         "Adds a checkpoint that goes on from the one you name; nothing is removed, and `holdfast "
         "undo` leads\nback. Files are put back too, if the session has any: in the directory "
@@ -35,7 +35,7 @@ def rollback(parser: Parser) -> None:
         "itself (run.rollback). Calls that cannot be\nundone stay done; that has to be accepted.",
         "holdfast rollback @-",
         "holdfast rollback tests-pass --session fix-42",
-        "holdfast rollback 3f9a --scope state --yes",
+        "holdfast rollback 019a9563e5d2 --scope state --yes",
         "holdfast rollback @- --workspace ~/site",
     )
     add_checkpoint(parser)
@@ -44,11 +44,12 @@ def rollback(parser: Parser) -> None:
     parser.add_argument(
         "--scope", choices=("all", "state", "files"), default="all", help="what goes back (all)"
     )
-    _add_working(parser)
-    parser.set_defaults(run=_rollback)
+    add_common(parser)
+    parser.set_defaults(run=run)
 
 
-def _add_working(parser: Parser) -> None:
+def add_common(parser: Parser) -> None:
+    """Add the options that a rollback and its undoing have in common."""
     add_workspace(parser)
     parser.add_argument(
         "--import",
@@ -70,13 +71,14 @@ def _add_working(parser: Parser) -> None:
     parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
 
 
-def _rollback(options: Namespace, terminal: Terminal) -> int:
+def run(options: Namespace, terminal: Terminal) -> int:
+    """Take a session back to the checkpoint that is meant."""
     with open_client(options) as client:
         session, target = _meant(client, options)
-        return _go(client, session, target, options, terminal)
+        return go_back(client, session, target, options, terminal)
 
 
-def _go(
+def go_back(
     client: SyncClient,
     session: SessionInfo,
     target: CheckpointInfo,
@@ -97,7 +99,7 @@ def _go(
         raise CheckpointIntegrityError(
             head,
             f"{error.reason}; what the session did since cannot be told from it, and not undone: "
-            f"`holdfast fork {target.checkpoint_id[-8:]}` goes on from there in a new session",
+            f"`holdfast fork {short_id(client.store, target)}` goes on from there in a new session",
         ) from error
 
 
@@ -138,7 +140,7 @@ def _with_files(
 
 
 def _import(modules: list[str]) -> list[Callable[..., Any]]:
-    """The functions of modules whose names were typed; none is ever named by stored data."""
+    """Return the functions of modules whose names were typed; none is ever named by stored data."""
     import sys
     from importlib import import_module
 
@@ -156,7 +158,7 @@ def _import(modules: list[str]) -> list[Callable[..., Any]]:
 
 
 def _meant(client: SyncClient, options: Namespace) -> tuple[SessionInfo, CheckpointInfo]:
-    """The session, and the checkpoint it goes back to."""
+    """Return the session, and the checkpoint it goes back to."""
     names = Names(client)
     if options.checkpoint is not None and options.steps is not None:
         raise UsageError("give a checkpoint or --steps, not both")
@@ -183,40 +185,3 @@ def _own(client: SyncClient, session: SessionInfo) -> list[CheckpointInfo]:
     chain = [session.head, *client.ancestors(session.head.checkpoint_id)]
     mine = (session.agent_id, session.session_id)
     return [info for info in chain if (info.agent_id, info.session_id) == mine]
-
-
-def undo(parser: Parser) -> None:
-    """Set up the command."""
-    parser.explain(
-        "The session goes on from where the rollback was begun. Calls that were undone stay "
-        "undone.\nAn undo can be undone too. Where files were put back after a crash since, that "
-        "is undone instead:\nthey are then as they were found.",
-        "holdfast undo",
-        "holdfast undo fix-42 --yes",
-        "holdfast undo --session fix-42",
-    )
-    add_session(parser, positional=True)
-    parser.add_argument(
-        "--session", dest="named", metavar="SESSION", help="the same, as other commands take it"
-    )
-    _add_working(parser)
-    parser.set_defaults(run=_undo)
-
-
-def _undo(options: Namespace, terminal: Terminal) -> int:
-    from holdfast.session.rollback import ROLLED_BACK_FROM
-
-    with open_client(options) as client:
-        names = Names(client)
-        if options.named is not None and options.session not in (None, options.named):
-            raise UsageError("name the session once: behind the command, or with --session")
-        session = names.session(options.session or options.named)
-        chain = [session.head, *client.ancestors(session.head.checkpoint_id)]
-        back = next((info for info in chain if ROLLED_BACK_FROM in info.metadata), None)
-        if (recovery := last_recovery(client, chain, back)) is not None:
-            return undo_recovery(client, session, recovery, options, terminal)
-        if back is None:
-            raise Refused(f"session {session.session_id!r} has no rollback to undo")
-        target = names.checkpoint(str(back.metadata[ROLLED_BACK_FROM]))
-        options.scope = "all"
-        return _go(client, session, target, options, terminal, is_undo=True)

@@ -7,10 +7,11 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from holdfast.cli.access.langgraph_threads import is_thread
-from holdfast.cli.access.naming import Short
-from holdfast.cli.access.opening import Looking, look_at
+from holdfast.cli.access.opening import LazyClient, open_lazily
+from holdfast.cli.access.short_ids import ShortIds
 from holdfast.cli.exits import OK
-from holdfast.cli.output.checkpoints import Progress, checkpoint_json, plans_of
+from holdfast.cli.output.checkpoints import checkpoint_json, plans_of
+from holdfast.cli.output.tasks import TaskProgress
 from holdfast.cli.output.terminal import Terminal
 from holdfast.cli.output.units import age, many
 from holdfast.cli.parsing import Parser, count
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
     from holdfast.stores.base import SessionInfo
 
 
-def sessions(parser: Parser) -> None:
-    """Set up the command."""
+def set_up(parser: Parser) -> None:
+    """Add its arguments to a parser, and what it runs."""
     parser.explain("", "holdfast sessions", "holdfast sessions --agent coder --json")
     parser.add_argument("--agent", metavar="NAME", help="only those of this agent")
     parser.add_argument("-n", "--limit", type=count, metavar="N", help="at most so many")
@@ -31,11 +32,11 @@ def sessions(parser: Parser) -> None:
 
 def run(options: Namespace, terminal: Terminal) -> int:
     """List the sessions."""
-    with look_at(options) as client:
+    with open_lazily(options) as client:
         found = client.store.heads(options.agent)[: options.limit]
         heads = [each.head for each in found]
         plans = plans_of(client, heads)
-        short = Short(client, heads)
+        short = ShortIds(client.store, heads)
         asked = _asked(client, heads)
     if terminal.json:
         shown = [
@@ -68,14 +69,14 @@ def run(options: Namespace, terminal: Terminal) -> int:
     return OK
 
 
-def _asked(client: Looking, heads: list[CheckpointInfo]) -> Counter[str]:
-    """How many questions wait at each head, if there are threads among them at all."""
+def _asked(client: LazyClient, heads: list[CheckpointInfo]) -> Counter[str]:
+    """Return how many questions wait at each head, if there are threads among them at all."""
     if not any(map(is_thread, heads)):
         return Counter()
     return Counter(each.checkpoint_id for each in client.interrupts())
 
 
-def _json(session: SessionInfo, progress: Progress | None) -> dict[str, object]:
+def _json(session: SessionInfo, progress: TaskProgress | None) -> dict[str, object]:
     return {
         "agent_id": session.agent_id,
         "session_id": session.session_id,

@@ -9,16 +9,16 @@ from holdfast.cli.access.calls import calls_since
 from holdfast.cli.access.langgraph_threads import asked_at, asked_json, asked_lines
 from holdfast.cli.access.naming import Names
 from holdfast.cli.access.opening import open_client
-from holdfast.cli.commands.tasks import task_line, tasks_json
 from holdfast.cli.exits import OK
-from holdfast.cli.output.checkpoints import checkpoint_json, progress_of
+from holdfast.cli.output.checkpoints import checkpoint_json
 from holdfast.cli.output.messages import Message, messages_in
+from holdfast.cli.output.tasks import progress_of, task_line, tasks_json
 from holdfast.cli.output.terminal import Terminal
 from holdfast.cli.output.units import age, size
 from holdfast.cli.output.values import at_path, outline
 from holdfast.cli.parsing import Parser, add_checkpoint, add_session
+from holdfast.core.json_form import dumps, to_json
 from holdfast.core.short_repr import brief
-from holdfast.core.text import dumps, to_json
 from holdfast.errors import CheckpointIntegrityError
 from holdfast.system.terminal_text import clean, clean_lines, cut, indented
 from holdfast.verbs import stored_values
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 _FEW = 6
 
 
-def show(parser: Parser) -> None:
-    """Set up the command."""
+def set_up(parser: Parser) -> None:
+    """Add its arguments to a parser, and what it runs."""
     parser.explain(
         "Without options: who and when, the plan, the calls since the checkpoint before, the last "
         "messages\nand an outline of the state.",
@@ -102,7 +102,7 @@ def _json(info: CheckpointInfo, checkpoint: Checkpoint, calls: list[Effect]) -> 
 
 
 def workspace_json(part: Any) -> dict[str, Any] | None:
-    """What a checkpoint says of its files; None if it has none."""
+    """Return what a checkpoint says of its files; None if it has none."""
     if part is None:
         return None
     try:
@@ -176,7 +176,7 @@ def _header(info: CheckpointInfo, terminal: Terminal) -> list[str]:
 
 
 def message_lines(message: Message, terminal: Terminal, brief: bool = False) -> list[str]:
-    """A message: its role, and what it says."""
+    """Return a message: its role, and what it says."""
     role = terminal.paint(f"{clean(message.role)}:", "head")
     text = clean_lines(message.text)
     if brief:

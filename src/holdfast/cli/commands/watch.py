@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast.cli import interrupts
 from holdfast.cli.access.naming import Names
 from holdfast.cli.access.opening import open_client
+from holdfast.cli.access.short_ids import short_id
 from holdfast.cli.exits import OK
 from holdfast.cli.output.checkpoints import checkpoint_json, plans_of, step_of
 from holdfast.cli.output.terminal import Terminal
@@ -27,8 +28,8 @@ _PAGE = 200
 _LEAST = 30
 
 
-def watch(parser: Parser) -> None:
-    """Set up the command."""
+def set_up(parser: Parser) -> None:
+    """Add its arguments to a parser, and what it runs."""
     parser.explain(
         "Shows the last checkpoints and then every new one, and calls that wait for approval, "
         "until Ctrl-C.\nWith --json every line is an object.",
@@ -82,13 +83,13 @@ class Follower:
         self._is_new = True
 
     def begin(self, limit: int) -> list[CheckpointInfo]:
-        """The last ones that are there, the oldest first; they count as seen."""
+        """Return the last ones that are there, the oldest first; they count as seen."""
         found = self.client.find(**self.where, limit=None)
         self._seen = {info.checkpoint_id for info in found}
         return found[: max(limit, 0)][::-1]
 
     def new(self) -> list[CheckpointInfo]:
-        """Those that came since, the oldest first."""
+        """Return those that came since, the oldest first."""
         from holdfast.stores.capabilities import tick_of
 
         tick = tick_of(self.client.store)
@@ -108,7 +109,7 @@ class Follower:
         return fresh[::-1]
 
     def questions(self) -> list[Question]:
-        """Calls that wait for approval and were not told of."""
+        """Return calls that wait for approval and were not told of."""
         if not self._is_new:
             return []
         waiting = self.client.pending(self.where.get("agent_id"))
@@ -131,7 +132,7 @@ def _tell(client: SyncClient, info: CheckpointInfo, terminal: Terminal, is_new: 
         return
     said = [
         f"{info.created_at:%H:%M:%S}",
-        info.checkpoint_id[-8:],
+        short_id(client.store, info),
         clean(info.session_id),
         step_of(info),
         *([str(progress)] if progress else []),

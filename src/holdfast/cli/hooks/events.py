@@ -83,7 +83,7 @@ class Told:
         return text
 
     def state(self) -> dict[str, Any]:
-        """What is kept of it."""
+        """Return what is kept of it."""
         said: dict[str, Any] = {"event": self.event}
         for name in ("tool", "input", "output", "prompt"):
             if getattr(self, name) is not None:
@@ -94,7 +94,7 @@ class Told:
 
 
 def read(data: Any, shape: str, given: list[str]) -> Told:
-    """What was told, in the words of an agent; ``given`` are NAME=PATH that go before those."""
+    """Return what was told, in the words of an agent; ``given`` are NAME=PATH that go before."""
     if not isinstance(data, Mapping):
         raise UsageError("a hook is told a JSON object on its standard input")
     where = {**SHAPES[shape]}
@@ -135,7 +135,7 @@ def _at(data: Any, path: str) -> Any:
 
 
 def position(transcript: str) -> dict[str, Any]:
-    """How far a transcript has come: the file, its bytes and its lines.
+    """Return how far a transcript has come: the file, its bytes and its lines.
 
     The event names the file, so it is looked at with care: never waited for, and only so far. A
     transcript that is not there yet, lies on another machine or is no file has no position.
@@ -161,7 +161,7 @@ def position(transcript: str) -> dict[str, Any]:
 
 
 def _lines(file: int, size: int) -> int:
-    """The lines among the first bytes of a file: it may grow while it is read."""
+    """Return the lines among the first bytes of a file: it may grow while it is read."""
     lines = 0
     while size > 0 and (part := os.read(file, min(size, 2**20))):
         size -= len(part)

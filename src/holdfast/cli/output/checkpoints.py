@@ -2,57 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from holdfast.core.format import checked
-from holdfast.core.shallow import shallow
-from holdfast.core.text import to_json
+from holdfast.cli.output.tasks import TaskProgress, progress_of
+from holdfast.core.chunk_format import checked
+from holdfast.core.json_form import to_json
+from holdfast.core.shallow_reader import shallow
+from holdfast.model.fields import RICH
 from holdfast.stores.base import Query
 from holdfast.system.terminal_text import clean
 
 if TYPE_CHECKING:
-    from holdfast.cli.access.opening import Looking
+    from holdfast.cli.access.opening import LazyClient
     from holdfast.client import SyncClient
     from holdfast.model import CheckpointInfo
     from holdfast.stores.base import SessionInfo, Store
 
-DONE = ("completed", "skipped")
 
-
-@dataclass(frozen=True)
-class Progress:
-    """How far a plan has come."""
-
-    done: int
-    total: int
-
-    def __str__(self) -> str:
-        return f"{self.done}/{self.total}"
-
-    def as_dict(self) -> dict[str, int]:
-        return {"done": self.done, "total": self.total}
-
-
-def progress_of(tasks: Any) -> Progress | None:
-    """How far a plan has come; None if there is none. Tasks with parts count by their parts."""
-    if not isinstance(tasks, (list, tuple)) or not tasks:
-        return None
-    records = [task for task in tasks if isinstance(task, dict)]
-    parents = [task.get("parent") for task in records]
-    named = {parent for parent in parents if isinstance(parent, str)}
-    leaves = [task for task in records if not _is_among(task.get("id"), named)]
-    return Progress(sum(_is_among(task.get("status"), DONE) for task in leaves), len(leaves))
-
-
-def _is_among(value: Any, words: Container[str]) -> bool:
-    return isinstance(value, str) and value in words
-
-
-def plans_of(client: SyncClient | Looking, infos: Sequence[CheckpointInfo]) -> dict[str, Progress]:
-    """How far the plans of some checkpoints have come, without reading their states."""
-    found: dict[str, Progress] = {}
+def plans_of(
+    client: SyncClient | LazyClient, infos: Sequence[CheckpointInfo]
+) -> dict[str, TaskProgress]:
+    """Return how far the plans of some checkpoints have come, without reading their states."""
+    found: dict[str, TaskProgress] = {}
     if client.store.shares_chunks:
         for checkpoint_id, payload in payloads_of(client, infos):
             tasks = payload.get("tasks")
@@ -70,9 +42,9 @@ def plans_of(client: SyncClient | Looking, infos: Sequence[CheckpointInfo]) -> d
 
 
 def payloads_of(
-    client: SyncClient | Looking, infos: Sequence[CheckpointInfo]
+    client: SyncClient | LazyClient, infos: Sequence[CheckpointInfo]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The parts of some checkpoints, one level deep: what is kept in other chunks is not read."""
+    """Yield the parts of some checkpoints, one level deep: other chunks are not read."""
     roots = {info.checkpoint_id: bytes.fromhex(info.content_id) for info in infos}
     chunks = client.store.fetch(set(roots.values()))
     for checkpoint_id, root in roots.items():
@@ -81,7 +53,7 @@ def payloads_of(
 
 
 def live_ids(infos: Iterable[CheckpointInfo], heads: Iterable[SessionInfo]) -> set[str]:
-    """The checkpoints that lead to the head of some session."""
+    """Return the checkpoints that lead to the head of some session."""
     parents = {info.checkpoint_id: info.parent_id for info in infos}
     alive: set[str] = set()
     for session in heads:
@@ -93,7 +65,7 @@ def live_ids(infos: Iterable[CheckpointInfo], heads: Iterable[SessionInfo]) -> s
 
 
 def alive_among(store: Store, shown: Sequence[CheckpointInfo], session: SessionInfo) -> set[str]:
-    """Those of the newest checkpoints of a session that lead to the head of some session."""
+    """Return those of the newest checkpoints of a session that lead to the head of some session."""
     parents = {info.checkpoint_id: info.parent_id for info in shown}
     alive: set[str | None] = set()
     at: str | None = session.head.checkpoint_id
@@ -111,7 +83,7 @@ def alive_among(store: Store, shown: Sequence[CheckpointInfo], session: SessionI
 
 
 def markers_of(info: CheckpointInfo, heads: set[str], alive: set[str]) -> list[str]:
-    """What is to be said of a checkpoint: head, failed, rolled back, handed off."""
+    """Return what is to be said of a checkpoint: head, failed, rolled back, handed off."""
     marks = []
     if info.checkpoint_id in heads:
         marks.append("head")
@@ -125,16 +97,16 @@ def markers_of(info: CheckpointInfo, heads: set[str], alive: set[str]) -> list[s
 
 
 def step_of(info: CheckpointInfo) -> str:
-    """What a checkpoint is called."""
+    """Return what a checkpoint is called."""
     return clean(info.step_name) if info.step_name else f"step {info.step_index}"
 
 
 def checkpoint_json(
-    info: CheckpointInfo, markers: list[str] | None = None, progress: Progress | None = None
+    info: CheckpointInfo, markers: list[str] | None = None, progress: TaskProgress | None = None
 ) -> dict[str, Any]:
-    """A checkpoint in JSON, as every command prints it."""
+    """Return a checkpoint in JSON, as every command prints it."""
     data = info.as_dict()
-    data["metadata"] = to_json(info.metadata)
+    data |= {name: to_json(data[name]) for name in RICH}
     if markers is not None:
         data["markers"] = markers
         data["progress"] = None if progress is None else progress.as_dict()

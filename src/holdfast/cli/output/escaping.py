@@ -50,12 +50,12 @@ def _without_secrets(text: str) -> str:
 
 
 def painted(text: str, style: str) -> str:
-    """Text that is to be in a colour."""
+    """Return text that is to be in a colour."""
     return f"{_BEGINS[style]}{text}{_ENDS}"
 
 
 def printable(text: str, colored: bool = False) -> str:
-    """Text of one or several lines as it may be written."""
+    """Return text of one or several lines as it may be written."""
     text = _without_secrets(text) if _hidden else text
     if text.isprintable():
         return text

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.output.checkpoints import payloads_of
-from holdfast.core.codec import LINK, link_of
 from holdfast.core.kinds import Ready
+from holdfast.core.kinds.content_links import LINK, link_of
 from holdfast.errors import HoldfastError
 from holdfast.stores.base import Query
 
 if TYPE_CHECKING:
-    from holdfast.cli.access.opening import Looking
+    from holdfast.cli.access.opening import LazyClient
     from holdfast.model import CheckpointInfo
     from holdfast.workspace import TreeDiff
 
@@ -42,8 +42,8 @@ class Changed:
         return {"files": self.files, "added": self.added, "removed": self.removed}
 
 
-def changes_of(client: Looking, infos: Sequence[CheckpointInfo]) -> dict[str, Changed]:
-    """What each of some checkpoints changed since the one before it, where it changed anything."""
+def changes_of(client: LazyClient, infos: Sequence[CheckpointInfo]) -> dict[str, Changed]:
+    """Return what each of some checkpoints changed since the one before, if anything."""
     if not client.store.shares_chunks:
         return {}  # whole documents, which hold no files
     trees = _trees(client, infos)
@@ -62,8 +62,8 @@ def changes_of(client: Looking, infos: Sequence[CheckpointInfo]) -> dict[str, Ch
     return found
 
 
-def _trees(client: Looking, infos: Sequence[CheckpointInfo]) -> dict[str, bytes]:
-    """The root of the files that each checkpoint holds."""
+def _trees(client: LazyClient, infos: Sequence[CheckpointInfo]) -> dict[str, bytes]:
+    """Return the root of the files that each checkpoint holds."""
     found = {}
     for checkpoint_id, payload in payloads_of(client, infos):
         part = payload.get("workspace")
@@ -82,17 +82,17 @@ def _root(tree: Any) -> bytes | None:
         return None
 
 
-def _compared(client: Looking, before: bytes, after: bytes) -> Changed | None:
+def _compared(client: LazyClient, before: bytes, after: bytes) -> Changed | None:
     from holdfast.workspace.diff import compare
-    from holdfast.workspace.tree_reader import Shelf
+    from holdfast.workspace.tree_reader import TreeReader
 
-    shelf = Shelf(client.store)
+    reader = TreeReader(client.store)
     try:
-        found = compare(shelf, before, after)
+        found = compare(reader, before, after)
         files = _counted(found)
         if not files or files > _MANY:
             return Changed(files) if files else None
-        text = compare(shelf, before, after, text=True).text or ""
+        text = compare(reader, before, after, text=True).text or ""
     except HoldfastError:  # files that are damaged: `verify` and `diff` say so, a list goes on
         return None
     return Changed(files, *_lines(text))

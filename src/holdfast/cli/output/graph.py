@@ -26,7 +26,7 @@ def draw(
     first: str | None = None,
     unicode: bool = True,
 ) -> Iterator[Row]:
-    """The rows of a tree, given its nodes and their parents with every child before its parent.
+    """Yield the rows of a tree of nodes and their parents, every child before its parent.
 
     A lane leads from a child down to its parent. Where several meet, a line joins them. The lane
     that begins with ``first`` is the leftmost.

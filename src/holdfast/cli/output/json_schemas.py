@@ -1,12 +1,15 @@
 """The shapes of what ``--json`` prints, as JSON Schemas; they are published with the pages.
 
 A field may be added to a shape; none is removed or gets another meaning. Values of a state are in
-the typed form of ``holdfast.core.text``: plain JSON, and ``{"$type": …, "value": …}`` for the rest.
+the typed form of ``holdfast.core.json_form``: plain JSON, and ``{"$type": …, "value": …}`` for the
+rest.
 """
 
 from __future__ import annotations
 
 from typing import Any
+
+from holdfast.model import FIELDS
 
 Schema = dict[str, Any]
 
@@ -39,24 +42,7 @@ def _one_of(*schemas: Schema) -> Schema:
     return {"anyOf": list(schemas)}
 
 
-_CHECKPOINT_FIELDS: dict[str, Schema] = {
-    "checkpoint_id": TEXT,
-    "agent_id": TEXT,
-    "session_id": TEXT,
-    "parent_id": _maybe(TEXT),
-    "framework": TEXT,
-    "schema_version": TEXT,
-    "step_index": WHOLE,
-    "step_name": _maybe(TEXT),
-    "metadata": _map(TYPED),
-    "created_at": TIME,
-    "ttl_seconds": _maybe(NUMBER),
-    "handoff_target": _maybe(TEXT),
-    "handoff_schema": _maybe(TEXT),
-    "checksum": TEXT,
-    "content_id": TEXT,
-    "size": WHOLE,
-}
+_CHECKPOINT_FIELDS: dict[str, Schema] = {field.name: dict(field.type.schema) for field in FIELDS}
 CHECKPOINT = _record(**_CHECKPOINT_FIELDS)
 PROGRESS = _maybe(_record(done=WHOLE, total=WHOLE))
 STANDINGS = ("running", "waiting", "failed", "handed off", "ended", "stopped", "cut off")
@@ -345,7 +331,7 @@ SHAPES: dict[str, Schema] = {
 
 
 def document(name: str) -> Schema:
-    """The schema of a shape, as a document of its own."""
+    """Return the schema of a shape, as a document of its own."""
     title = "what goes wrong" if name == "error" else f"holdfast {name} --json"
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

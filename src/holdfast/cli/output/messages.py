@@ -29,7 +29,7 @@ _LONGEST = 10_000
 
 
 @dataclass(frozen=True)
-class Call:
+class RequestedCall:
     """A tool call that a message asks for."""
 
     name: str
@@ -42,16 +42,16 @@ class Message:
 
     role: str
     text: str
-    calls: list[Call] = field(default_factory=list)
+    calls: list[RequestedCall] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         calls = [{"name": call.name, "arguments": call.arguments} for call in self.calls]
         return {"role": self.role, "text": self.text, "calls": calls}
 
 
 def messages_in(state: Any, depth: int = 0) -> list[Message]:
-    """The messages that a state holds: those under the usual names, else the first list of them."""
+    """Return the messages of a state: those under the usual names, else the first list of them."""
     if isinstance(state, (list, tuple)):
         found = [message_of(each) for each in state]
         return [each for each in found if each is not None] if any(found) else []
@@ -67,7 +67,7 @@ def messages_in(state: Any, depth: int = 0) -> list[Message]:
 
 
 def message_of(value: Any) -> Message | None:
-    """The message that a value is; None if it is none."""
+    """Return the message that a value is; None if it is none."""
     if not isinstance(value, Mapping):
         return None
     if isinstance(value.get("message"), Mapping):  # wrapped, as in transcripts
@@ -87,7 +87,7 @@ def message_of(value: Any) -> Message | None:
     return Message(_ROLES.get(role, role), _text(content), calls)
 
 
-def _calls(value: Any) -> Iterator[Call]:
+def _calls(value: Any) -> Iterator[RequestedCall]:
     for each in value if isinstance(value, (list, tuple)) else ():
         if not isinstance(each, Mapping):
             continue
@@ -100,10 +100,10 @@ def _calls(value: Any) -> Iterator[Call]:
             yield _call(each)
 
 
-def _call(value: Mapping[str, Any]) -> Call:
+def _call(value: Mapping[str, Any]) -> RequestedCall:
     name = _word(value, "name", "tool_name") or "?"
     given: Any = next((value[key] for key in ("arguments", "args", "input") if key in value), {})
-    return Call(name, given if isinstance(given, str) else _json(given))
+    return RequestedCall(name, given if isinstance(given, str) else _json(given))
 
 
 def _text(content: Any) -> str:
@@ -132,7 +132,7 @@ def _text_of_part(part: Any) -> str:
 
 
 def _word(value: Mapping[str, Any], *names: str) -> str | None:
-    """The first of these fields that is a text."""
+    """Return the first of these fields that is a text."""
     return next((each for name in names if isinstance(each := value.get(name), str) and each), None)
 
 

@@ -6,7 +6,6 @@ import os
 import sys
 from argparse import Namespace
 from contextlib import AbstractContextManager, nullcontext
-from shutil import get_terminal_size, which
 from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.exits import FAILED, MEANINGS, Refused, code_of
@@ -35,16 +34,16 @@ class Terminal:
     def width(self) -> int:
         """How long lines may be; on a pipe as long as they are, unless COLUMNS says otherwise."""
         if self.is_terminal or os.environ.get("COLUMNS", "").isdecimal():
-            return get_terminal_size((WIDTH_OF_A_PIPE, 24)).columns
+            return _size().columns
         return 10**6
 
     @property
     def height(self) -> int:
         """How many lines there is room for; on a pipe as many as there are."""
-        return get_terminal_size().lines if self.is_terminal else 10**6
+        return _size().lines if self.is_terminal else 10**6
 
     def paint(self, text: str, style: str) -> str:
-        """Text in a colour, where there are colours."""
+        """Return text in a colour, where there are colours."""
         return painted(text, style) if self.colored and text else text
 
     def line(self, text: str = "") -> None:
@@ -75,8 +74,7 @@ class Terminal:
         """Print all lines, through a pager if they are many and there is a terminal."""
         text = "".join(f"{printable(line, self.colored)}\n" for line in self._lines)
         self._lines = []
-        height = get_terminal_size().lines
-        if not self._pages or text.count("\n") < height or not _page(text):
+        if not self._pages or text.count("\n") < self.height or not _page(text):
             sys.stdout.write(text)
 
     def confirm(self, question: str) -> None:
@@ -120,6 +118,12 @@ def report(error: HoldfastError | OSError, as_json: bool) -> int:
     return code
 
 
+def _size() -> os.terminal_size:
+    from shutil import get_terminal_size  # which imports much that a pipe does not need
+
+    return get_terminal_size((WIDTH_OF_A_PIPE, 24))
+
+
 def _is_colored(wanted: str, is_terminal: bool) -> bool:
     if wanted != "auto":
         return wanted == "always"
@@ -141,6 +145,7 @@ def _page(text: str) -> bool:
     """Show text in a pager; False if there is none."""
     import shlex
     import subprocess
+    from shutil import which
 
     command = os.environ.get("HOLDFAST_PAGER", os.environ.get("PAGER", "less -FRX"))
     words = shlex.split(command)

@@ -12,7 +12,7 @@ _SPANS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
 def age(moment: datetime, now: datetime | None = None) -> str:
-    """How long ago it was: ``3m ago``."""
+    """Return how long ago it was: ``3m ago``."""
     seconds = int(((now or datetime.now(UTC)) - moment).total_seconds())
     if seconds < 0:
         return "in the future"
@@ -23,7 +23,7 @@ def age(moment: datetime, now: datetime | None = None) -> str:
 
 
 def span(text: str) -> float:
-    """The seconds of ``90``, ``30m``, ``12h``, ``7d`` or ``2w``."""
+    """Return the seconds of ``90``, ``30m``, ``12h``, ``7d`` or ``2w``."""
     match = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)([smhdw]?)", text)
     if match is None:
         raise UsageError(f"{text[:40]!r} is no time: write 90, 30m, 12h, 7d or 2w")
@@ -31,7 +31,7 @@ def span(text: str) -> float:
 
 
 def size(count: float) -> str:
-    """Bytes: ``512 B``, ``1.2 kB``, ``3.4 MB``."""
+    """Return so many bytes as ``512 B``, ``1.2 kB`` or ``3.4 MB``."""
     if count < 1000:
         return f"{count:.0f} B"
     power = 1 if count < 10**6 else 2 if count < 10**9 else 3
@@ -39,5 +39,5 @@ def size(count: float) -> str:
 
 
 def many(number: int, noun: str) -> str:
-    """A number of things: ``1 checkpoint``, ``2 checkpoints``."""
+    """Return so many things as ``1 checkpoint`` or ``2 checkpoints``."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"

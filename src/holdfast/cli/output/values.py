@@ -20,7 +20,7 @@ _LONGEST = 100
 
 
 def at_path(value: Any, path: str) -> Any:
-    """The part of a value at ``$.plan[0].name`` or ``plan[0].name``."""
+    """Return the part of a value at ``$.plan[0].name`` or ``plan[0].name``."""
     at = 1 if path.startswith("$") else 0
     where = "$"
     while at < len(path):
@@ -65,7 +65,7 @@ def _cut(where: str) -> str:
 
 
 def kind_of(value: Any) -> str:
-    """What a value is, in a word or two."""
+    """Return what a value is, in a word or two."""
     if isinstance(value, Raw):
         return value.type_name.rpartition(":")[2]
     if value is None:
@@ -78,7 +78,7 @@ def kind_of(value: Any) -> str:
 
 
 def short(value: Any, columns: int = 70) -> str:
-    """A value on one line."""
+    """Return a value on one line."""
     return cut(clean(brief(value, max(columns, 1))), columns)
 
 
@@ -87,7 +87,7 @@ def _name_of(key: Any) -> str:
 
 
 def outline(value: Any, columns: int, deepest: int = 2) -> list[str]:
-    """The parts of a value, one line each, opened two levels deep."""
+    """Return the parts of a value, one line each, opened two levels deep."""
     lines: list[str] = []
     _outline(value, "", columns, deepest, lines)
     return lines

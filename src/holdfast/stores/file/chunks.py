@@ -7,22 +7,14 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager
 from datetime import datetime
 
-from holdfast.core.format import ID_BYTES
+from holdfast.core.chunk_format import ID_BYTES
 from holdfast.stores.base import Collected
-from holdfast.stores.file.folders import (
-    directories,
-    new_draft,
-    open_document,
-    remove_drafts,
-    sync,
-    unlink,
-)
+from holdfast.stores.file.folders import directories, open_document
+from holdfast.system.atomic_files import Draft, remove_drafts
 from holdfast.system.crash_points import reach
+from holdfast.system.directories import sync_directory, unlink
 from holdfast.system.file_lock import locked
 from holdfast.system.private_files import make_directories
-
-_LEFT_BEHIND = 60.0
-"""Seconds after which one is left behind that nobody has locked: 0.2 locked none."""
 
 
 class Chunks:
@@ -39,24 +31,16 @@ class Chunks:
             path = self._path(name)
             folder = os.path.dirname(path)
             make_directories(folder)
-            draft, fd = new_draft(folder)
-            try:
+            with Draft(folder) as draft:
                 reach("file:chunk_begun")
-                rest = memoryview(data)
-                while rest:
-                    rest = rest[os.write(fd, rest) :]
-                os.fsync(fd)
+                draft.write(data)
+                draft.sync()
                 reach("file:chunk_written")
                 with self._lock():
-                    os.replace(draft, path)
-            except BaseException:
-                unlink(draft)
-                raise
-            finally:
-                os.close(fd)
+                    draft.replace(path)
             changed.add(folder)
         for folder in sorted(changed, reverse=True):
-            sync(folder)
+            sync_directory(folder)
 
     def fetch(self, names: Collection[bytes]) -> dict[bytes, bytes]:
         """Those that are there."""
@@ -88,7 +72,7 @@ class Chunks:
     def tidy(self) -> None:
         """Remove what writers left behind when they died before it had its name."""
         for folder in directories(self._directory):
-            remove_drafts(folder, _LEFT_BEHIND)
+            remove_drafts(folder, of_old_versions=True)
 
     def sizes(self) -> list[int]:
         """The sizes of all."""

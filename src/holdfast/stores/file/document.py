@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from typing import Any
 
 import ormsgpack
 
-from holdfast.core.text import (
+from holdfast.core.json_form import (
     dumps,
     from_json,
     loads,
@@ -25,30 +24,13 @@ from holdfast.core.text import (
     unrevived,
 )
 from holdfast.errors import CheckpointIntegrityError, SerializationError, StoreFormatError
-from holdfast.model import CheckpointInfo, Framework, checksum_fits
+from holdfast.model import CheckpointInfo, checksum_fits
+from holdfast.model.decoding import info_of_text, revived
+from holdfast.model.record import text_of
 from holdfast.stores.base import Commit, gather, seq_of
 
 FORMAT = 2
 """Of documents that say their place, as their time does not tell it; others are of format 1."""
-
-_text, _text_or_none = (str,), (str, type(None))
-_FIELD_TYPES: dict[str, tuple[type, ...]] = {
-    "checkpoint_id": _text,
-    "agent_id": _text,
-    "session_id": _text,
-    "parent_id": _text_or_none,
-    "framework": _text,
-    "schema_version": _text,
-    "step_index": (int,),
-    "step_name": _text_or_none,
-    "created_at": _text,
-    "ttl_seconds": (int, float, type(None)),
-    "handoff_target": _text_or_none,
-    "handoff_schema": _text_or_none,
-    "checksum": _text,
-    "content_id": _text,
-    "size": (int,),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +76,9 @@ def _digest(rest: bytes, seq: int | None) -> str:
 
 
 def _first_line(info: CheckpointInfo, rest: bytes, as_json: bool, seq: int | None) -> bytes:
-    plain = {field.name: getattr(info, field.name) for field in fields(info)}
-    plain["framework"] = info.framework.value
-    plain["created_at"] = info.created_at.astimezone(UTC).isoformat()
     head: dict[str, Any] = {
         "holdfast": 1 if seq is None else FORMAT,
-        "info": to_json(plain),
+        "info": to_json(text_of(info.__dict__)),
         "bytes": len(rest),
         "sha256": _digest(rest, seq),
     }
@@ -147,29 +126,18 @@ def read_head(line: bytes, verify: bool = True) -> Head:
 
 
 def _read_info(data: Any, verify: bool) -> CheckpointInfo:
-    values = unrevived(data)
-    if type(values) is not dict or values.keys() != {f.name for f in fields(CheckpointInfo)}:
-        raise _damaged("its record has other fields")
-    for name, types in _FIELD_TYPES.items():
-        if type(values[name]) not in types:
-            raise _damaged(f"{name} of its record is of another type")
     try:
-        values["framework"] = Framework(values["framework"])
-        created_at = datetime.fromisoformat(values["created_at"])
-        bytes.fromhex(values["content_id"])
-    except ValueError as error:
+        info = info_of_text(unrevived(data))
+        bytes.fromhex(info.content_id)
+    except (LookupError, TypeError, ValueError) as error:
         raise _damaged(f"its record cannot be read ({error})") from None
-    if created_at.tzinfo is not UTC or created_at.isoformat() != values["created_at"]:
-        raise _damaged("the time of its record is written in another way")
-    values["created_at"] = created_at
-    info = CheckpointInfo(**values)
     # Over the metadata as stored: classes it names may be unknown here, or have changed.
     if verify and not checksum_fits(info):
         raise _damaged("its checksum does not fit; it was altered after it was saved")
-    metadata = from_json(data["metadata"], "raw")
-    if type(metadata) is not dict:
-        raise _damaged("metadata of its record is of another type")
-    return replace(info, metadata=metadata)
+    try:
+        return revived(info, lambda name: from_json(data[name], "raw"))
+    except ValueError as error:
+        raise _damaged(f"its record cannot be read ({error})") from None
 
 
 def read_chunks(head: Head, rest: bytes, verify: bool = True) -> tuple[bytes, dict[bytes, bytes]]:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
-import secrets
 import stat
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
@@ -22,8 +19,10 @@ from holdfast.errors import (
     StoreError,
 )
 from holdfast.system import private_files
+from holdfast.system.atomic_files import Draft, remove_drafts
 from holdfast.system.crash_points import reach
-from holdfast.system.file_lock import lock, locked
+from holdfast.system.directories import entries, sync_directory, unlink
+from holdfast.system.file_lock import locked
 
 JSON, BINARY = ".json", ".pkl"
 LAST = ".last"
@@ -33,7 +32,6 @@ LARGEST = 2**33
 LONGEST_LINE = 2**26
 """Bytes of the longest first line, which holds a record."""
 
-_TEMPORARY = ".tmp-"
 _LONGEST_NAME = 200
 _HINTS_KEPT = 10_000
 _ATTEMPTS = 100
@@ -134,7 +132,7 @@ class Folders:
         """Make durable what a session's directory holds, and that it is there."""
         # The upper two as well: whoever made them may not have flushed them yet.
         for directory in (folder, os.path.dirname(folder), self.root):
-            sync(directory)
+            sync_directory(directory)
 
     def _write(
         self,
@@ -154,7 +152,7 @@ class Folders:
                 now = place()
                 if now == seq:
                     try:
-                        os.link(draft, path)
+                        draft.link(path)
                     except FileExistsError:
                         raise CheckpointConflictError(checkpoint_id) from None
                     break
@@ -164,24 +162,18 @@ class Folders:
         reach("file:linked")
 
     @contextmanager
-    def drafted(self, folder: str, document: bytes) -> Iterator[str]:
-        """A document that is whole and durable but has no name yet; removed at the end."""
-        temporary, fd = self._temporary(folder)
-        try:
+    def drafted(self, folder: str, document: bytes) -> Iterator[Draft]:
+        """Hold a document that is whole and durable but has no name yet; removed at the end."""
+        with self._draft(folder) as draft:
             reach("file:begun")
-            rest = memoryview(document)
-            while rest:
-                rest = rest[os.write(fd, rest) :]
+            draft.write(document)
             reach("file:written")
-            os.fsync(fd)
+            draft.sync()
             reach("file:synced")
-            yield temporary
-        finally:
-            unlink(temporary)
-            os.close(fd)
+            yield draft
 
-    def _temporary(self, folder: str) -> tuple[str, int]:
-        """A new file that listings ignore, locked for as long as its writer lives."""
+    def _draft(self, folder: str) -> Draft:
+        """Return a new draft in a directory that another process may just remove as empty."""
         for _ in range(_ATTEMPTS):
             for directory in (os.path.dirname(folder), folder):
                 try:
@@ -191,7 +183,7 @@ class Folders:
                 except FileNotFoundError:
                     os.stat(self.root)  # it is gone, or the one above was just removed as empty
             try:
-                return new_draft(folder)
+                return Draft(folder)
             except FileNotFoundError:
                 continue
         raise FileNotFoundError(errno.ENOENT, "the directory cannot be made", folder)
@@ -203,7 +195,7 @@ class Folders:
             return False
         folder = os.path.dirname(path)
         try:
-            sync(folder)
+            sync_directory(folder)
         except FileNotFoundError:  # another process found it empty and removed it
             pass
         remove_if_empty(folder)
@@ -215,32 +207,10 @@ class Folders:
             tidy_folder(folder)
 
 
-def new_draft(folder: str) -> tuple[str, int]:
-    """A new file in a directory, open and locked: it is removed as a leftover once it is not."""
-    while True:
-        path = os.path.join(folder, _TEMPORARY + secrets.token_hex(8))
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, private_files.FILE_MODE)
-        try:
-            lock(fd)
-            if os.fstat(fd).st_nlink:
-                return path, fd
-        except BaseException:
-            os.close(fd)
-            raise
-        os.close(fd)  # tidied away before it was locked
-
-
 def tidy_folder(folder: str) -> None:
     """Remove what writers to a directory left behind when they died, and itself if it is empty."""
-    remove_drafts(folder)
+    remove_drafts(folder, of_old_versions=True)
     remove_if_empty(folder)
-
-
-def remove_drafts(folder: str, seconds: float = 0) -> None:
-    """Remove documents that got no name because their writer died, so many seconds ago."""
-    for entry in entries(folder):
-        if entry.name.startswith(_TEMPORARY):
-            _remove_if_unlocked(entry.path, time.time() - seconds)
 
 
 def quoted(name: str) -> str:
@@ -265,15 +235,6 @@ def is_hashed(part: str) -> bool:
 def unquoted(part: str) -> str:
     """The name that a part of a path tells."""
     return unquote(part, errors="surrogatepass")
-
-
-def entries(folder: str) -> list[os.DirEntry[str]]:
-    """What is in a directory; nothing if there is none."""
-    try:
-        with os.scandir(folder) as entries:
-            return list(entries)
-    except FileNotFoundError:
-        return []
 
 
 def directories(path: str) -> list[str]:
@@ -310,28 +271,7 @@ def _make_directories(path: str) -> None:
         _make_directories(os.path.dirname(path))
         _make_directories(path)
         return
-    sync(os.path.dirname(path))
-
-
-def sync(directory: str) -> None:
-    """Make durable which names a directory holds."""
-    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(fd)
-    except OSError as error:
-        if error.errno != errno.EINVAL:  # a file system that keeps directories in order by itself
-            raise
-    finally:
-        os.close(fd)
-
-
-def unlink(path: str) -> bool:
-    """Remove a file; whether it was there."""
-    try:
-        os.unlink(path)
-    except FileNotFoundError:
-        return False
-    return True
+    sync_directory(os.path.dirname(path))
 
 
 def remove_if_empty(folder: str) -> None:
@@ -343,15 +283,3 @@ def remove_if_empty(folder: str) -> None:
         os.rmdir(os.path.dirname(folder))
     except OSError:
         pass
-
-
-def _remove_if_unlocked(path: str, before: float) -> None:
-    try:
-        fd = os.open(path, os.O_RDONLY)
-    except (FileNotFoundError, PermissionError):  # removed just now, or another user's
-        return
-    try:
-        if os.fstat(fd).st_mtime <= before and lock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB):
-            unlink(path)
-    finally:
-        os.close(fd)

@@ -11,9 +11,9 @@ import binascii
 from datetime import UTC, datetime
 from typing import Any
 
+from holdfast.core.chunk_format import chunk_id, decompress, uncompressed
 from holdfast.core.codec import pack
-from holdfast.core.format import chunk_id, decompress, uncompressed
-from holdfast.core.text import dumps, loads, state_to_json, unrevived
+from holdfast.core.json_form import dumps, loads, state_to_json, unrevived
 from holdfast.errors import CheckpointIntegrityError, SerializationError, StoreFormatError
 from holdfast.stores.base import Note
 

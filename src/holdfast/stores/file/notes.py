@@ -20,29 +20,27 @@ from datetime import UTC, datetime
 from itertools import count, islice
 from typing import NamedTuple
 
-from holdfast.core.text import dumps, loads
-from holdfast.errors import CheckpointIntegrityError, StoreFormatError
+from holdfast.core.json_form import dumps, loads
+from holdfast.errors import CheckpointIntegrityError, NoteExistsError, StoreFormatError
 from holdfast.model import CheckpointInfo, microseconds
-from holdfast.stores.base import NOTE_TIES, Note, NoteExists
+from holdfast.stores.base import NOTE_TIES, Note
 from holdfast.stores.file.folders import (
     JSON,
     LONGEST_LINE,
     Folders,
     directories,
-    entries,
     hashed,
     is_hashed,
     open_document,
     quoted,
-    remove_drafts,
     remove_if_empty,
-    sync,
     tidy_folder,
-    unlink,
     unquoted,
 )
 from holdfast.stores.file.note_document import compose_note, read_note
+from holdfast.system.atomic_files import remove_drafts
 from holdfast.system.crash_points import reach
+from holdfast.system.directories import entries, sync_directory, unlink
 from holdfast.system.file_lock import LockFile, locked
 from holdfast.system.private_files import make_directory
 
@@ -50,7 +48,7 @@ _PROMISE = ".promise-"
 _DIGITS = 20
 
 
-class Place(NamedTuple):
+class NotePosition(NamedTuple):
     """Where a note lies; sorts by ``seq``."""
 
     seq: int
@@ -120,10 +118,10 @@ class Notes:
                 promise.write()
             for place, document in zip(places, documents, strict=True):
                 with self.folders.drafted(place.folder, document) as draft:
-                    os.link(draft, place.path)
+                    draft.link(place.path)
                     reach("file:linked")
             for folder in {place.folder for place in places}:
-                sync(folder)
+                sync_directory(folder)
             self.sync()
         except BaseException:
             promise.take_back()
@@ -145,28 +143,28 @@ class Notes:
         self.unlink(place.path for place, note in found if note and note.is_expired(now))
         for folder in directories(self.root):
             tidy_folder(folder)
-        remove_drafts(self.root)
+        remove_drafts(self.root, of_old_versions=True)
 
-    def place(self, scope: str, key: str, seq: int) -> Place:
+    def place(self, scope: str, key: str, seq: int) -> NotePosition:
         """Where a note belongs."""
         name = f"{seq:0{_DIGITS}}-{_part(key)}{JSON}"
-        return Place(seq, scope, key, os.path.join(self._folder(scope), name))
+        return NotePosition(seq, scope, key, os.path.join(self._folder(scope), name))
 
     def sync(self) -> None:
         """Make durable which scopes and promises there are."""
-        sync(self.root)
-        sync(self.folders.root)
+        sync_directory(self.root)
+        sync_directory(self.folders.root)
 
     def unlink(self, paths: Iterable[str]) -> None:
         """Remove documents, durably."""
         for folder in {os.path.dirname(path) for path in paths if unlink(path)}:
-            sync(folder)
+            sync_directory(folder)
             remove_if_empty(folder)
 
     def _folder(self, scope: str) -> str:
         return os.path.join(self.root, _part(scope))
 
-    def _places(self, scopes: Collection[str] | None) -> Iterator[Place]:
+    def _places(self, scopes: Collection[str] | None) -> Iterator[NotePosition]:
         if scopes is None:
             for folder in directories(self.root):
                 yield from _in_folder(folder, _name(os.path.basename(folder)))
@@ -182,7 +180,7 @@ class Notes:
                 taken[note.scope] = {place.stem for place in places}
             stem = _part(note.key)
             if stem in taken[note.scope]:
-                raise NoteExists(note)
+                raise NoteExistsError(note)
             taken[note.scope].add(stem)
 
     def _reserve(self, number: int) -> int:
@@ -210,7 +208,7 @@ class Promise:
     def __init__(
         self,
         notes: Notes,
-        places: list[Place],
+        places: list[NotePosition],
         record: list[str] | None = None,
         path: str | None = None,
     ) -> None:
@@ -241,7 +239,7 @@ class Promise:
         document = dumps({"record": self._record, "places": places}).encode()
         with self._notes.folders.drafted(self._notes.root, document) as draft:
             self._path = os.path.join(self._notes.root, _PROMISE + secrets.token_hex(8))
-            os.link(draft, self._path)
+            draft.link(self._path)
         self._notes.sync()
 
     def is_kept(self) -> bool:
@@ -274,7 +272,7 @@ class Promise:
     def keep(self) -> None:
         """Let the notes count."""
         if self._path is not None and unlink(self._path) and self._record is None:
-            sync(self._notes.root)
+            sync_directory(self._notes.root)
 
     def take_back(self) -> None:
         """Remove the notes."""
@@ -287,15 +285,15 @@ def _names(record: CheckpointInfo) -> list[str]:
     return [record.agent_id, record.session_id, record.checkpoint_id, record.checksum]
 
 
-def _in_folder(folder: str, scope: str) -> Iterator[Place]:
+def _in_folder(folder: str, scope: str) -> Iterator[NotePosition]:
     for entry in entries(folder):
         seq, _, name = entry.name.partition("-")
         stem, suffix = os.path.splitext(name)
         if suffix == JSON and len(seq) == _DIGITS and seq.isdecimal():
-            yield Place(int(seq), scope, _name(stem), entry.path)
+            yield NotePosition(int(seq), scope, _name(stem), entry.path)
 
 
-def _read(place: Place) -> Note | None:
+def _read(place: NotePosition) -> Note | None:
     """A note; None if it was removed just now. A damaged one does not fit its checksum."""
     try:
         with open_document(place.path) as file:
@@ -311,7 +309,7 @@ def _read(place: Place) -> Note | None:
     return note if is_there else _damaged(place)
 
 
-def _damaged(place: Place) -> Note:
+def _damaged(place: NotePosition) -> Note:
     return Note(place.scope, place.key, b"", b"", seq=place.seq)
 
 

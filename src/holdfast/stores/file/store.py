@@ -13,8 +13,12 @@ from typing import Any, Literal, NamedTuple
 from holdfast.errors import (
     CheckpointConflictError,
     CheckpointIntegrityError,
+    FencedError,
     HoldfastError,
     InvalidArgumentError,
+    MissingBaseError,
+    MissingParentError,
+    NotTheHeadError,
     SerializationError,
     StoreClosedError,
     StoreConnectionError,
@@ -27,12 +31,8 @@ from holdfast.model import CheckpointInfo
 from holdfast.stores.base import (
     Collected,
     Commit,
-    Fenced,
-    MissingBase,
-    MissingParent,
     Note,
     NotesOnly,
-    NotTheHead,
     Query,
     Record,
     SessionInfo,
@@ -107,7 +107,7 @@ class FileStore(Store):
                 return
             with self._notes.changing():
                 if commit.unless is not None and self._notes.has(*commit.unless):
-                    raise Fenced(commit.unless)
+                    raise FencedError(commit.unless)
                 if isinstance(commit, Commit):
                     self._publish_with_notes(commit)
                 elif commit.notes:
@@ -137,9 +137,9 @@ class FileStore(Store):
         if folders.find(info.checkpoint_id, folder) is not None:
             raise CheckpointConflictError(info.checkpoint_id)
         if commit.base is not None:
-            raise MissingBase  # a document holds all chunks it needs
+            raise MissingBaseError  # a document holds all chunks it needs
         if commit.needs_parent and info.parent_id and not folders.find(info.parent_id, folder):
-            raise MissingParent
+            raise MissingParentError
         return path
 
     def _publish(self, commit: Commit, path: str) -> None:
@@ -152,7 +152,7 @@ class FileStore(Store):
         def placed() -> int | None:
             last = self._order.last(folder)
             if commit.follows is not None and commit.follows != ("" if last is None else last[1]):
-                raise NotTheHead
+                raise NotTheHeadError
             after = None if last is None else last[0]
             if commit.behind is not None:
                 before = self._found(self._places(commit.behind))

@@ -17,8 +17,18 @@ from holdfast.errors import (
     StoreClosedError,
     StoreConnectionError,
 )
+from holdfast.stores.objects import directory
 from holdfast.stores.objects.errors import explained, is_about_bucket
-from holdfast.stores.objects.steps import PAGE, Download, List, NextPage, Place, Remove, Upload
+from holdfast.stores.objects.keys import BlobLocation
+from holdfast.stores.objects.requests import (
+    BucketStep,
+    DownloadObjects,
+    ListObjects,
+    NextPage,
+    RemoveDrafts,
+    RemoveObjects,
+    UploadObjects,
+)
 from holdfast.system import private_files
 from holdfast.system.forks import Locked
 
@@ -34,6 +44,7 @@ _SCHEMES = {
 }
 _FORMS = "s3://bucket/prefix, gs://bucket/prefix, az://container/prefix or file:///directory"
 _AT_ONCE = 16
+_PAGE = 500
 _RETRIES = 5
 
 _in_forked_child = False
@@ -76,42 +87,50 @@ class Bucket(Locked):
         self._threads: ThreadPoolExecutor | None = None
         self._closed = False
 
-    def do(self, step: Upload | Download | Remove | List | NextPage) -> Any:
+    def do(self, step: BucketStep) -> Any:
         """Carry out a step in this thread; what it consists of goes on side by side."""
         import obstore as obs
 
         self._check()
         try:
-            if isinstance(step, List):
-                return obs.list(self._store, step.below, chunk_size=PAGE)
+            if isinstance(step, ListObjects):
+                return obs.list(self._store, step.below, chunk_size=_PAGE)
             if isinstance(step, NextPage):
                 return _entries(next(step.listing, ()))
-            if isinstance(step, Upload):
+            if isinstance(step, UploadObjects):
                 return self._all(partial(_put, self._store), step.objects)
-            if isinstance(step, Download):
-                return self._all(partial(_get, self._store), step.places)
+            if isinstance(step, RemoveDrafts):
+                return self._tidy(step)
+            if isinstance(step, DownloadObjects):
+                return self._all(partial(_get, self._store), step.locations)
             return self._all(partial(_delete, self._store), _deletions(self._store, step.paths))
         except errors() as error:
             raise explained(error, self.name, self.timeout, _writes(step)) from None
 
-    async def ado(self, step: Upload | Download | Remove | List | NextPage) -> Any:
+    async def ado(self, step: BucketStep) -> Any:
         """Carry out a step on the running loop."""
         import obstore as obs
 
         self._check()
         try:
-            if isinstance(step, List):
-                return obs.list(self._store, step.below, chunk_size=PAGE)
+            if isinstance(step, ListObjects):
+                return obs.list(self._store, step.below, chunk_size=_PAGE)
             if isinstance(step, NextPage):
                 return _entries(await _anext(step.listing))
-            if isinstance(step, Upload):
+            if isinstance(step, UploadObjects):
                 return await _all_async(partial(_aput, self._store), step.objects)
-            if isinstance(step, Download):
-                return await _all_async(partial(_aget, self._store), step.places)
+            if isinstance(step, RemoveDrafts):
+                return await asyncio.to_thread(self._tidy, step)
+            if isinstance(step, DownloadObjects):
+                return await _all_async(partial(_aget, self._store), step.locations)
             deletions = _deletions(self._store, step.paths)
             return await _all_async(partial(_adelete, self._store), deletions)
         except errors() as error:
             raise explained(error, self.name, self.timeout, _writes(step)) from None
+
+    def _tidy(self, step: RemoveDrafts) -> None:
+        for root in self.directories:
+            directory.tidy(root, step.below)
 
     def _check(self) -> None:
         global _was_used
@@ -178,13 +197,12 @@ async def _all_async(work: Callable[[Any], Awaitable[Any]], items: Sequence[Any]
 def _put(store: ObjectStore, item: tuple[str, bytes]) -> None:
     import obstore as obs
 
-    above = _directory_of(store)
-    if above is not None:
-        private_files.make_directories(os.path.dirname(os.path.join(above, item[0])))
-    # In one request: a part of an upload that was cut short would stay, unseen.
-    obs.put(store, *item, use_multipart=False)
-    if above is not None:  # its library makes files for everybody; the directory kept others out
-        os.chmod(os.path.join(above, item[0]), private_files.FILE_MODE)
+    root = _directory_of(store)
+    if root is not None:
+        directory.put(root, *item)  # its library makes files for everybody, and leaves its drafts
+    else:
+        # In one request: a part of an upload that was cut short would stay, unseen.
+        obs.put(store, *item, use_multipart=False)
 
 
 async def _aput(store: ObjectStore, item: tuple[str, bytes]) -> None:
@@ -205,23 +223,23 @@ def _directory_of(store: ObjectStore) -> str | None:
     return os.path.abspath(store.prefix)
 
 
-def _get(store: ObjectStore, place: Place) -> bytes | None:
+def _get(store: ObjectStore, location: BlobLocation) -> bytes | None:
     import obstore as obs
 
     try:
-        got = obs.get(store, place.path)
-        return got.bytes().to_bytes() if got.meta["size"] == place.size else None
+        got = obs.get(store, location.path)
+        return got.bytes().to_bytes() if got.meta["size"] == location.size else None
     except FileNotFoundError as error:
         _check_is_lost(error)
         return None
 
 
-async def _aget(store: ObjectStore, place: Place) -> bytes | None:
+async def _aget(store: ObjectStore, location: BlobLocation) -> bytes | None:
     import obstore as obs
 
     try:
-        got = await obs.get_async(store, place.path)
-        return (await got.bytes_async()).to_bytes() if got.meta["size"] == place.size else None
+        got = await obs.get_async(store, location.path)
+        return (await got.bytes_async()).to_bytes() if got.meta["size"] == location.size else None
     except FileNotFoundError as error:
         _check_is_lost(error)
         return None
@@ -270,7 +288,7 @@ def _entries(page: Sequence[Any]) -> list[tuple[str, int, datetime]]:
 
 
 def _writes(step: object) -> bool:
-    return isinstance(step, (Upload, Remove))
+    return isinstance(step, (UploadObjects, RemoveObjects))
 
 
 def errors() -> tuple[type[Exception], ...]:

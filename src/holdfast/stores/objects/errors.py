@@ -5,6 +5,7 @@ What the library says may hold signed addresses, so nothing of it is shown but c
 
 from __future__ import annotations
 
+import errno
 import re
 
 from holdfast.errors import (
@@ -25,6 +26,8 @@ _OTHER_REGION = (
     *("PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException"),
     *("redirect without LOCATION", "301 Moved"),
 )
+_FULL_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_NOT_ALLOWED = (errno.EROFS, errno.EACCES, errno.EPERM)
 _READ_ONLY_DISK = ("os error 30)", "os error 13)", "os error 1)")
 _FULL = ("os error 28)", "os error 122)", "QuotaExceeded", "StorageFull", "507 Insufficient")
 _REASONS = {
@@ -50,9 +53,10 @@ def explained(error: Exception, name: str, timeout: float, writing: bool) -> Hol
     text = str(error)
     code = _CODE.search(text)
     said = code[1] if code else ""
-    if _holds(text, _FULL):
+    number = error.errno if isinstance(error, OSError) else None
+    if number in _FULL_DISK or _holds(text, _FULL):
         return StoreFullError(f"{name} has no space left: make room, or remove checkpoints")
-    if _holds(text, _READ_ONLY_DISK):
+    if number in _NOT_ALLOWED or _holds(text, _READ_ONLY_DISK):
         return StoreReadOnlyError(f"{name} may not be written to: check its permissions")
     if is_about_bucket(text) or (isinstance(error, FileNotFoundError) and writing):
         return StoreConnectionError(f"{name} is not there: create the bucket, or check the URL")

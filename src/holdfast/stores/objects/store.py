@@ -32,7 +32,8 @@ from holdfast.stores.async_base import AsyncStore
 from holdfast.stores.base import Store
 from holdfast.stores.capabilities import FindsNewest, OnDisk, files_of
 from holdfast.stores.objects.connection import Bucket
-from holdfast.stores.objects.steps import Inner, Methods, Step
+from holdfast.stores.objects.requests import BucketStep, Within
+from holdfast.stores.objects.writes import BlobWrites
 from holdfast.stores.shared.planned import PlannedStore
 from holdfast.stores.wrapper import WrappedStore
 from holdfast.system.drive import drive, drive_async
@@ -80,7 +81,7 @@ class LargeBlobs(PlannedStore, WrappedStore):
             raise InvalidArgumentError(f"blobs are kept apart above a size in bytes, not {above!r}")
         self._bucket = Bucket(blobs, endpoint=endpoint, timeout=timeout, options=options)
         super().__init__(inner)
-        self._plans = Methods(above)
+        self._plans = BlobWrites(above)
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -98,8 +99,8 @@ class LargeBlobs(PlannedStore, WrappedStore):
     def _carry_out(self, plan: Callable[..., Any], *args: Any) -> Any:
         return drive(plan(*args), self._answer)
 
-    def _answer(self, step: Step) -> Any:
-        return step.ask(self.inner) if isinstance(step, Inner) else self._bucket.do(step)
+    def _answer(self, step: Within | BucketStep) -> Any:
+        return step.ask(self.inner) if isinstance(step, Within) else self._bucket.do(step)
 
     def async_store(self, threads: Threads) -> AsyncStore:
         return _AsyncLargeBlobs(self.inner.async_store(threads), self._plans, self._bucket)
@@ -112,7 +113,7 @@ class LargeBlobs(PlannedStore, WrappedStore):
 class _AsyncLargeBlobs(PlannedStore):
     """The same, as event loops ask it."""
 
-    def __init__(self, inner: AsyncStore, plans: Methods, bucket: Bucket) -> None:
+    def __init__(self, inner: AsyncStore, plans: BlobWrites, bucket: Bucket) -> None:
         self._inner = inner
         self._plans = plans
         self._bucket = bucket
@@ -120,8 +121,8 @@ class _AsyncLargeBlobs(PlannedStore):
     def _carry_out(self, plan: Callable[..., Any], *args: Any) -> Awaitable[Any]:
         return drive_async(plan(*args), self._answer)
 
-    def _answer(self, step: Step) -> Awaitable[Any]:
-        if isinstance(step, Inner):
+    def _answer(self, step: Within | BucketStep) -> Awaitable[Any]:
+        if isinstance(step, Within):
             return step.ask(cast(Store, self._inner))  # type: ignore[no-any-return]
         return self._bucket.ado(step)
 

@@ -6,14 +6,19 @@ by transaction takes LISTEN and tells nothing; so nobody waits longer than a few
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import Iterable
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import psycopg
 
 from holdfast.errors import StoreClosedError
-from holdfast.stores.postgres.connection import AnyConnection, Place, abandon, leave_to_parent
+from holdfast.stores.postgres.connection import (
+    AnyConnection,
+    ServerAddress,
+    abandon,
+    leave_to_parent,
+)
+from holdfast.stores.shared.per_loop import PerLoop
 from holdfast.system.forks import Locked
 
 _LONGEST = 2.0
@@ -25,26 +30,20 @@ _FAILURES = (psycopg.Error, OSError)
 class Listeners(Locked):
     """Connections that listen, of threads and of event loops; a few are kept for the next time."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: ServerAddress) -> None:
         super().__init__()
         self._place = place
         self._closed = False
         self._idle: list[psycopg.Connection[Any]] = []
-        self._of_loops: WeakKeyDictionary[
-            asyncio.AbstractEventLoop, list[psycopg.AsyncConnection[Any]]
-        ] = WeakKeyDictionary()
+        self._of_loops: PerLoop[list[psycopg.AsyncConnection[Any]]] = PerLoop(
+            list, end=_abandon_all, leave=_leave_all_to_parent
+        )
 
     def _after_fork(self, in_child: bool) -> None:
         super()._after_fork(in_child)
         if in_child:
-            kept: list[AnyConnection] = [*self._idle, *self._idle_of_loops()]
-            for connection in kept:
-                leave_to_parent(connection)
-            self._idle = []
-            self._of_loops = WeakKeyDictionary()
-
-    def _idle_of_loops(self) -> list[psycopg.AsyncConnection[Any]]:
-        return [connection for kept in self._of_loops.values() for connection in kept]
+            idle, self._idle = self._idle, []
+            _leave_all_to_parent(idle)
 
     def listen(self) -> psycopg.Connection[Any]:
         """A connection that is told from now on; give it to ``rest``."""
@@ -76,9 +75,7 @@ class Listeners(Locked):
 
     async def listen_async(self) -> psycopg.AsyncConnection[Any]:
         """See listen."""
-        connection: psycopg.AsyncConnection[Any] | None = _taken(
-            self._of_loops.get(asyncio.get_running_loop(), [])
-        )
+        connection: psycopg.AsyncConnection[Any] | None = _taken(self._of_loops.get())
         try:
             if connection is None:
                 self._check()
@@ -101,7 +98,7 @@ class Listeners(Locked):
         except BaseException:  # cancelled: what is under way on it is anyone's guess
             abandon(connection)
             raise
-        kept = self._of_loops.setdefault(asyncio.get_running_loop(), [])
+        kept = self._of_loops.get()
         if not self._closed and len(kept) < _KEPT:
             kept.append(connection)
         else:
@@ -115,11 +112,20 @@ class Listeners(Locked):
         """Close those that are kept."""
         with self._lock:
             self._closed = True
-            kept: list[AnyConnection] = [*self._idle, *self._idle_of_loops()]
-            self._idle = []
-            self._of_loops = WeakKeyDictionary()
-        for connection in kept:
-            abandon(connection)
+            idle, self._idle = self._idle, []
+        _abandon_all(idle)
+        for kept in self._of_loops.take_all():
+            _abandon_all(kept)
+
+
+def _abandon_all(connections: Iterable[AnyConnection]) -> None:
+    for connection in connections:
+        abandon(connection)
+
+
+def _leave_all_to_parent(connections: Iterable[AnyConnection]) -> None:
+    for connection in connections:
+        leave_to_parent(connection)
 
 
 def _taken(idle: list[Any]) -> Any:

@@ -9,33 +9,41 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from typing import Any, TypeVar
 from weakref import WeakSet
 
 import psycopg
 from psycopg import pq, waiting
 
-from holdfast.errors import HoldfastError, StoreClosedError, StoreConnectionError
+from holdfast.errors import StoreClosedError, StoreConnectionError
 from holdfast.stores.postgres.connection import (
-    Attempts,
-    CannotConnect,
-    NoAnswer,
-    Place,
+    ServerAddress,
     abandon,
     exchange,
     leave_to_parent,
 )
-from holdfast.stores.postgres.steps import Operation, Statement, Steps
+from holdfast.stores.postgres.errors import (
+    CannotConnect,
+    NoAnswer,
+    is_conflict,
+    is_cut,
+    is_failure,
+)
+from holdfast.stores.postgres.reads import Operation, Statement
+from holdfast.stores.shared.retry import Attempts, Rule, retry, retry_async
+from holdfast.system import forks
+from holdfast.system.drive import drive, drive_async
 
 T = TypeVar("T")
 
 _IDLE = pq.TransactionStatus.IDLE
 _GLANCE = 0.1
 """Seconds between looks at whether a silent server has been so for too long."""
-_FAILURES = (psycopg.Error, OSError, UnicodeEncodeError)
+_ATTEMPTS = 6
+_LONGEST_WAIT = 0.05
 
 
 @contextmanager
@@ -49,11 +57,33 @@ def _connecting() -> Iterator[None]:
 class _Connections:
     """What both pools have: connections that are idle, newest last, and all there are."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: ServerAddress) -> None:
         self.place = place
         self.closed = False
         self._idle: list[Any] = []
         self._all: WeakSet[Any] = WeakSet()
+        self._in_the_way = Rule(
+            lambda error: not self.closed and is_conflict(error),
+            attempts=_ATTEMPTS,
+            shortest=_LONGEST_WAIT,
+            longest=_LONGEST_WAIT,
+        )
+        self._lost = Rule(lambda error: not self.closed and is_cut(error), attempts=2)
+
+    def _attempts(self) -> Attempts:
+        return Attempts((self._in_the_way, self._lost), self._explained)
+
+    def _explained(self, error: Exception) -> Exception:
+        if not is_failure(error):
+            return error
+        return StoreClosedError(self.place.name) if self.closed else self.place.translated(error)
+
+    def _begin_after(self, attempts: Attempts) -> bool:
+        """Return whether an attempt before lost its connection: then nobody knows what it did."""
+        if not attempts.has_met(self._lost):
+            return False
+        self.drop_idle()
+        return True
 
     def _taken(self) -> Any:
         """An idle connection, or None."""
@@ -98,10 +128,18 @@ class _Connections:
 class Pool(_Connections):
     """Connections for threads."""
 
-    def __init__(self, place: Place, size: int) -> None:
+    def __init__(self, place: ServerAddress, size: int) -> None:
         super().__init__(place)
         self._size = size
         self._free = threading.BoundedSemaphore(size)
+        forks.watch(self)
+
+    def _before_fork(self) -> None:
+        pass
+
+    def _after_fork(self, in_child: bool) -> None:
+        if in_child:
+            self.forget()
 
     def forget(self) -> None:
         super().forget()
@@ -126,34 +164,15 @@ class Pool(_Connections):
             free.release()
 
     def run(self, operation: Operation[T]) -> T:
-        """Carry out the steps of an operation, anew where that helps."""
-        attempts = Attempts(self.place)
-        while True:
-            try:
-                with self._connection() as connection:
-                    return self._drive(connection, operation(attempts.lost))
-            except HoldfastError:
-                raise
-            except _FAILURES as error:
-                if self.closed:
-                    raise StoreClosedError(self.place.name) from error
-                wait = attempts.failed(error)
-            if attempts.lost:
-                self.drop_idle()
-            time.sleep(wait)
+        """Carry out an operation in this thread, anew where that helps."""
+        attempts = self._attempts()
 
-    def _drive(self, connection: psycopg.Connection[Any], steps: Steps[T]) -> T:
-        try:
-            statement = next(steps)
-            while True:
-                try:
-                    rows = self._execute(connection, statement)
-                except psycopg.Error as error:
-                    statement = steps.throw(error)
-                else:
-                    statement = steps.send(rows)
-        except StopIteration as end:
-            return end.value  # type: ignore[no-any-return]
+        def attempt() -> T:
+            lost = self._begin_after(attempts)
+            with self._connection() as connection:
+                return drive(operation(lost), partial(self._execute, connection))
+
+        return retry(attempts, attempt)
 
     def _execute(self, connection: psycopg.Connection[Any], statement: Statement) -> list[Any]:
         work = exchange(connection, statement, self.place.timeout)
@@ -167,7 +186,7 @@ class Pool(_Connections):
 class AsyncPool(_Connections):
     """Connections for the tasks of one event loop."""
 
-    def __init__(self, place: Place, size: int) -> None:
+    def __init__(self, place: ServerAddress, size: int) -> None:
         super().__init__(place)
         self._free = asyncio.Semaphore(size)
 
@@ -192,34 +211,15 @@ class AsyncPool(_Connections):
             self._free.release()
 
     async def run(self, operation: Operation[T]) -> T:
-        """Carry out the steps of an operation, anew where that helps."""
-        attempts = Attempts(self.place)
-        while True:
-            try:
-                async with self._connection() as connection:
-                    return await self._drive(connection, operation(attempts.lost))
-            except HoldfastError:
-                raise
-            except _FAILURES as error:
-                if self.closed:
-                    raise StoreClosedError(self.place.name) from error
-                wait = attempts.failed(error)
-            if attempts.lost:
-                self.drop_idle()
-            await asyncio.sleep(wait)
+        """Carry out an operation on the running loop, anew where that helps."""
+        attempts = self._attempts()
 
-    async def _drive(self, connection: psycopg.AsyncConnection[Any], steps: Steps[T]) -> T:
-        try:
-            statement = next(steps)
-            while True:
-                try:
-                    rows = await self._execute(connection, statement)
-                except psycopg.Error as error:
-                    statement = steps.throw(error)
-                else:
-                    statement = steps.send(rows)
-        except StopIteration as end:
-            return end.value  # type: ignore[no-any-return]
+        async def attempt() -> T:
+            lost = self._begin_after(attempts)
+            async with self._connection() as connection:
+                return await drive_async(operation(lost), partial(self._execute, connection))
+
+        return await retry_async(attempts, attempt)
 
     async def _execute(
         self, connection: psycopg.AsyncConnection[Any], statement: Statement

@@ -8,19 +8,18 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from holdfast.core.chunk_decoder import references
+from holdfast.core.chunk_format import decompress
 from holdfast.core.codec import pack
-from holdfast.core.format import decompress
-from holdfast.core.tree import references
 from holdfast.errors import CheckpointIntegrityError
 from holdfast.model import CheckpointInfo, microseconds, moment
 from holdfast.stores.base import Note, seq_of
-from holdfast.stores.shared.rows import body_of, check_time, info_of
+from holdfast.stores.shared.id_bounds import byte_bounds, uuid_bounds, uuid_bytes, uuid_text
+from holdfast.stores.shared.rows import check_time, info_of, packed_body
 
 Row = Sequence[Any]
 
-_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-_LOWEST = "00000000-0000-0000-0000-000000000000"
-_HIGHEST = _LOWEST.replace("0", "f")
+_IS_UUID = b"\x00"
 _NOTHING = (b"\x01", b"\x00")
 _NO_TEXT = re.compile("[\x00\ud800-\udfff]")
 
@@ -35,9 +34,8 @@ def now() -> int:
 
 def key_of(name: str) -> bytes:
     """An id or scope as it is stored: a UUID in 17 bytes; no name begins with 0."""
-    if _UUID.fullmatch(name):
-        return b"\x00" + bytes.fromhex(name.replace("-", ""))
-    return text_bytes(name)
+    uuid = uuid_bytes(name)
+    return text_bytes(name) if uuid is None else _IS_UUID + uuid
 
 
 def text_bytes(text: str) -> bytes:
@@ -52,10 +50,9 @@ def is_text(value: str) -> bool:
 
 def name_of(key: bytes) -> str:
     """The id or scope that is stored so."""
-    if not key.startswith(b"\x00"):
-        return key.decode(errors="surrogatepass")
-    text = key.hex()
-    return f"{text[2:10]}-{text[10:14]}-{text[14:18]}-{text[18:22]}-{text[22:]}"
+    if key.startswith(_IS_UUID):
+        return uuid_text(key[1:])
+    return key.decode(errors="surrogatepass")
 
 
 def bounds_of(prefix: str) -> tuple[bytes, bytes, bytes, bytes]:
@@ -65,10 +62,10 @@ def bounds_of(prefix: str) -> tuple[bytes, bytes, bytes, bytes]:
     >>> bounds_of("no uuid")
     (b'\\x01', b'\\x00', b'no uuid', b'no uuid\\xff')
     """
-    lowest, highest = (prefix + ends[len(prefix) :] for ends in (_LOWEST, _HIGHEST))
-    uuids = (key_of(lowest), key_of(highest)) if _UUID.fullmatch(lowest) else _NOTHING
-    text = text_bytes(prefix)
-    return *uuids, max(text, b"\x01"), text + b"\xff"
+    uuids = uuid_bounds(prefix)
+    lowest, highest = _NOTHING if uuids is None else (_IS_UUID + each for each in uuids)
+    first, past = byte_bounds(text_bytes(prefix))
+    return lowest, highest, max(first, b"\x01"), past
 
 
 def session_name(agent_id: str, session_id: str) -> bytes:
@@ -91,7 +88,7 @@ def record_row(info: CheckpointInfo, chunks: Mapping[bytes, bytes]) -> Row:
         _beneath(chunks.get(root)),
         bytes.fromhex(info.checksum),
         info.handoff_target,
-        body_of(info),
+        packed_body(info),
         session_name(info.agent_id, info.session_id),
         info.agent_id,
         info.session_id,
@@ -116,7 +113,7 @@ def record_of(row: Row) -> CheckpointInfo:
 
 
 def _shown(key: bytes) -> str:
-    return name_of(key) if key.startswith(b"\x00") else key.decode(errors="backslashreplace")
+    return name_of(key) if key.startswith(_IS_UUID) else key.decode(errors="backslashreplace")
 
 
 def note_columns(notes: Sequence[Note]) -> Row:

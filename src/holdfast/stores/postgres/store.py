@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
@@ -11,12 +10,13 @@ from holdfast.errors import InvalidArgumentError, StoreClosedError
 from holdfast.stores.async_base import AsyncStore
 from holdfast.stores.base import Commit, NotesOnly, Store
 from holdfast.stores.postgres import schema as sql
-from holdfast.stores.postgres.connection import Place, abandon
+from holdfast.stores.postgres.connection import ServerAddress, abandon
 from holdfast.stores.postgres.listen import Listeners
 from holdfast.stores.postgres.pool import AsyncPool, Pool
-from holdfast.stores.postgres.steps import Methods, Operation
+from holdfast.stores.postgres.reads import Operation
+from holdfast.stores.postgres.writes import PostgresWrites
+from holdfast.stores.shared.per_loop import PerLoop
 from holdfast.stores.shared.planned import PlannedStore
-from holdfast.system.forks import Locked
 from holdfast.system.threads import Threads
 
 C = TypeVar("C")
@@ -26,7 +26,7 @@ T = TypeVar("T")
 class _PostgresMethods(PlannedStore):
     """What is asked of a database, however it is carried out."""
 
-    _plans: Methods
+    _plans: PostgresWrites
 
     def _carry_out(self, plan: Callable[..., Any], *args: Any) -> Any:
         return self._run(lambda lost: plan(*args))
@@ -42,7 +42,7 @@ class _PostgresMethods(PlannedStore):
         return self._carry_out(self._plans.newest, agent_id, session_id)
 
 
-class PostgresStore(Locked, _PostgresMethods, Store):
+class PostgresStore(_PostgresMethods, Store):
     """Keeps checkpoints in a schema of a PostgreSQL database, version 14 or newer.
 
     Safe for many threads, event loops and processes at once, also behind a pooler such as
@@ -62,29 +62,21 @@ class PostgresStore(Locked, _PostgresMethods, Store):
             raise InvalidArgumentError(f"pool_size is a number from 1, not {pool_size!r}")
         if not isinstance(timeout, (int, float)) or not 0 < timeout <= 86400:
             raise InvalidArgumentError(f"timeout is a number of seconds, not {timeout!r}")
-        place = Place(dsn, sql.checked_schema(schema), timeout)
-        self._plans = Methods(place.name, schema)
+        place = ServerAddress(dsn, sql.checked_schema(schema), timeout)
+        self._plans = PostgresWrites(place.name, schema)
         self._size = pool_size
         self._pool = Pool(place, pool_size)
-        self._loops: dict[asyncio.AbstractEventLoop, AsyncPool] = {}
+        self._pools = PerLoop(self._pool_for_loop, end=AsyncPool.close, leave=AsyncPool.forget)
         self._listeners = Listeners(place)
         try:
             self._pool.run(lambda lost: self._plans.open())
         except BaseException:
             self._pool.close()
             raise
-        super().__init__()
 
     @property
     def name(self) -> str:
         return self._pool.place.name
-
-    def _after_fork(self, in_child: bool) -> None:
-        super()._after_fork(in_child)
-        if in_child:
-            for pool in (self._pool, *self._loops.values()):
-                pool.forget()
-            self._loops = {}
 
     def _run(self, operation: Operation[T]) -> T:
         return self._pool.run(operation)
@@ -102,26 +94,19 @@ class PostgresStore(Locked, _PostgresMethods, Store):
         return _AsyncPostgresStore(self)
 
     def close(self) -> None:
-        with self._lock:
-            pools = [self._pool, *self._loops.values()]
-            self._loops = {}
-        for pool in pools:
+        self._pool.close()
+        for pool in self._pools.take_all():
             pool.close()
         self._listeners.close()
 
     def pool_of_the_loop(self) -> AsyncPool:
         """Return the connections of the running event loop."""
-        loop = asyncio.get_running_loop()
-        pool = self._loops.get(loop)
-        if pool is None:
-            pool = AsyncPool(self._pool.place, self._size)
-            with self._lock:
-                if self._pool.closed:
-                    raise StoreClosedError(self.name)
-                for gone in [known for known in self._loops if known.is_closed()]:
-                    self._loops.pop(gone).close()
-                self._loops[loop] = pool
-        return pool
+        return self._pools.get()
+
+    def _pool_for_loop(self) -> AsyncPool:
+        if self._pool.closed:
+            raise StoreClosedError(self.name)
+        return AsyncPool(self._pool.place, self._size)
 
 
 class _AsyncPostgresStore(_PostgresMethods):

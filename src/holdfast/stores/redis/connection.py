@@ -1,17 +1,15 @@
-"""The link to a Redis server: it carries out steps, for threads and for event loops.
+"""The connections to a Redis server: they carry out plans, for threads and for event loops.
 
 A command that met no server, or a server that just comes up or changes roles, is sent again for a
-while. That is safe: every step may be done twice with the same outcome as once.
+while. That is safe: every plan may be carried out twice with the same outcome as once.
 """
 
 from __future__ import annotations
 
-import random
-import time
-from collections.abc import AsyncGenerator, Generator
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import AsyncGenerator, Generator, Sequence
+from typing import Any, TypeVar
 
-from holdfast.errors import HoldfastError, StoreClosedError
+from holdfast.errors import StoreClosedError
 from holdfast.stores.redis.errors import (
     cut_connection,
     is_passing,
@@ -19,13 +17,13 @@ from holdfast.stores.redis.errors import (
     redis_errors,
     translated,
 )
-from holdfast.stores.redis.reads import Steps
-from holdfast.stores.redis.scripts import Call, Command
+from holdfast.stores.redis.reads import RedisPlan
+from holdfast.stores.redis.scripts import Command, ScriptCall
 from holdfast.stores.redis.urls import Address, async_client, sync_client
+from holdfast.stores.shared.per_loop import PerLoop
+from holdfast.stores.shared.retry import Attempts, Rule, retry, retry_async
+from holdfast.system.drive import drive, drive_async
 from holdfast.system.forks import Locked
-
-if TYPE_CHECKING:
-    import asyncio
 
 T = TypeVar("T")
 
@@ -34,7 +32,7 @@ _left_by_parents: list[Any] = []
 """Clients of event loops that a fork copied: closing them would disturb those of the parent."""
 
 
-class Link(Locked):
+class RedisConnection(Locked):
     """Clients of one server, made when they are needed: one for threads, one for each loop."""
 
     def __init__(self, address: Address, name: str, timeout: float) -> None:
@@ -44,74 +42,64 @@ class Link(Locked):
         self.timeout = timeout
         self.closed = False
         self._client: Any = None
-        self._of_loops: dict[asyncio.AbstractEventLoop, Any] = {}
+        self._clients: PerLoop[_ClientOfLoop] = PerLoop(
+            self._client_of_loop, leave=_left_by_parents.append
+        )
+        self._rules = (
+            Rule(
+                lambda error: not self.closed and is_passing(error),
+                seconds=timeout,
+                at_least=2,
+                shortest=_SHORTEST_WAIT,
+                longest=_LONGEST_WAIT,
+                steady=0.5,
+            ),
+        )
 
     def _after_fork(self, in_child: bool) -> None:
         super()._after_fork(in_child)
         if in_child:
             self._client = None
-            _left_by_parents.extend(self._of_loops.values())
-            self._of_loops = {}
 
-    def run(self, steps: Steps[T]) -> T:
-        """Carry out steps in this thread."""
-        plain = _plain(steps)
-        try:
-            commands = next(plain)
-            while True:
-                commands = plain.send(self._answer(commands))
-        except StopIteration as end:
-            return end.value  # type: ignore[no-any-return]
-        finally:
-            plain.close()
+    def run(self, plan: RedisPlan[T]) -> T:
+        """Carry out a plan in this thread."""
+        return drive(plan, self._answer)
 
-    async def arun(self, steps: Steps[T]) -> T:
-        """Carry out steps on the running loop."""
-        plain = _plain(steps)
-        try:
-            commands = next(plain)
-            while True:
-                commands = plain.send(await self._answer_async(commands))
-        except StopIteration as end:
-            return end.value  # type: ignore[no-any-return]
-        finally:
-            plain.close()
+    async def arun(self, plan: RedisPlan[T]) -> T:
+        """Carry out a plan on the running loop."""
+        return await drive_async(plan, self._answer_async)
 
-    def _answer(self, commands: list[Command]) -> list[Any]:
-        patience = Patience(self.timeout)
-        while True:
-            try:
-                return _checked(_send(self.client(), commands))
-            except redis_errors() as error:
-                pause = self._pause(error, patience)
-            time.sleep(pause)
+    def _answer(self, batch: Sequence[Command | ScriptCall]) -> list[Any]:
+        return drive(_told(batch), self._sent)
 
-    async def _answer_async(self, commands: list[Command]) -> list[Any]:
-        import asyncio
+    async def _answer_async(self, batch: Sequence[Command | ScriptCall]) -> list[Any]:
+        return await drive_async(_told(batch), self._sent_async)
 
-        patience = Patience(self.timeout)
-        while True:
-            try:
-                return _checked(await _send_async(await self._client_of_loop(), commands))
-            except redis_errors() as error:
-                pause = self._pause(error, patience)
-            await asyncio.sleep(pause)
+    def _sent(self, commands: list[Command]) -> list[Any]:
+        return retry(self._attempts(), lambda: _checked(_send(self.client(), commands)))
 
-    def _pause(self, error: Exception, patience: Patience) -> float:
-        """How long to wait before another attempt; raises the error if there is to be none."""
+    async def _sent_async(self, commands: list[Command]) -> list[Any]:
+        async def attempt() -> list[Any]:
+            if self.closed:
+                raise StoreClosedError(self.name)
+            client = await self._clients.get().opened()
+            return _checked(await _send_async(client, commands))
+
+        return await retry_async(self._attempts(), attempt)
+
+    def _attempts(self) -> Attempts:
+        return Attempts(self._rules, self.explained)
+
+    def explained(self, error: Exception) -> Exception:
+        """Return what went wrong, in Holdfast's own words where it is an error of the client."""
+        if not isinstance(error, redis_errors()):
+            return error
         if self.closed:
-            raise StoreClosedError(self.name) from None
-        pause = patience.pause() if is_passing(error) else None
-        if pause is None:
-            raise self.explained(error) from error
-        return pause
-
-    def explained(self, error: Exception) -> HoldfastError:
-        """What went wrong, in Holdfast's own words."""
+            return StoreClosedError(self.name)
         return translated(error, self.name, self.timeout)
 
     def client(self) -> Any:
-        """The client for threads."""
+        """Return the client for threads."""
         if self.closed:
             raise StoreClosedError(self.name)
         client = self._client
@@ -124,36 +112,8 @@ class Link(Locked):
                 raise StoreClosedError(self.name)
         return client
 
-    async def _client_of_loop(self) -> Any:
-        import asyncio
-
-        if self.closed:
-            raise StoreClosedError(self.name)
-        loop = asyncio.get_running_loop()
-        held = self._of_loops.get(loop)
-        if held is None:
-            for gone in [known for known in list(self._of_loops) if known.is_closed()]:
-                self._of_loops.pop(gone, None)
-            client = async_client(self.address, self.timeout)
-            held = (client, self._keep(loop, client))
-            await anext(held[1])
-            self._of_loops[loop] = held
-        client = held[0]
-        if self.address.kind == "cluster":
-            # Else tasks that come together would ask any node, before it is known which has what.
-            await client.initialize()
-        return client
-
-    async def _keep(self, loop: asyncio.AbstractEventLoop, client: Any) -> AsyncGenerator[None]:
-        """Close a client when this is closed: every loop does so with all it has, at its end."""
-        try:
-            yield
-        finally:
-            self._of_loops.pop(loop, None)
-            for each in _with_sentinels(client):
-                await each.aclose()
-                if hasattr(each, "connection_pool"):
-                    await each.connection_pool.disconnect()
+    def _client_of_loop(self) -> _ClientOfLoop:
+        return _ClientOfLoop(self.address, self.timeout, self._clients)
 
     def close(self) -> None:
         """Close the connections of threads; those of a loop are closed on it, or when it ends."""
@@ -167,51 +127,64 @@ class Link(Locked):
 
     async def aclose(self) -> None:
         """Close the connections of the running loop, too."""
+        self.close()
+        held = self._clients.find()
+        if held is not None:
+            await held.aclose()
+
+
+class _ClientOfLoop:
+    """The client of one event loop, which closes it at its end."""
+
+    def __init__(self, address: Address, timeout: float, among: PerLoop[_ClientOfLoop]) -> None:
+        self._client = async_client(address, timeout)
+        self._is_cluster = address.kind == "cluster"
+        self._among = among
+        self._keeper: AsyncGenerator[None] | None = None
+
+    async def opened(self) -> Any:
+        """Return the client; the first time, have the loop see to its end."""
+        if self._keeper is None:
+            self._keeper = self._keep()
+            await anext(self._keeper)
+        if self._is_cluster:
+            # Else tasks that come together would ask any node, before it is known which has what.
+            await self._client.initialize()
+        return self._client
+
+    async def _keep(self) -> AsyncGenerator[None]:
+        """Close the client when this is closed: every loop does so with all it has, at its end."""
         import asyncio
 
-        self.close()
-        held = self._of_loops.get(asyncio.get_running_loop())
-        if held is not None:
-            await held[1].aclose()
+        loop = asyncio.get_running_loop()
+        try:
+            yield
+        finally:
+            self._among.drop(loop)
+            for each in _with_sentinels(self._client):
+                await each.aclose()
+                if hasattr(each, "connection_pool"):
+                    await each.connection_pool.disconnect()
+
+    async def aclose(self) -> None:
+        """Close the client, on its loop."""
+        if self._keeper is not None:
+            await self._keeper.aclose()
 
 
-class Patience:
-    """How long to go on trying: a second time at least, and until the time has passed."""
-
-    def __init__(self, seconds: float) -> None:
-        self._deadline = time.monotonic() + seconds
-        self._wait = _SHORTEST_WAIT
-        self._attempts = 1
-
-    def pause(self) -> float | None:
-        """How long to wait before the next attempt, or None if enough was tried."""
-        self._attempts += 1
-        if self._attempts > 2 and time.monotonic() > self._deadline:
-            return None
-        wait, self._wait = self._wait, min(2 * self._wait, _LONGEST_WAIT)
-        return random.uniform(wait / 2, wait)  # noqa: S311
-
-
-def _plain(steps: Steps[T]) -> Generator[list[Command], list[Any], T]:
-    """The same steps in commands alone; a script that the server does not know is sent again."""
-    try:
-        batch = next(steps)
-        while True:
-            replies = yield [each.by_sha() if isinstance(each, Call) else each for each in batch]
-            unknown = {
-                place: each
-                for place, (each, reply) in enumerate(zip(batch, replies, strict=True))
-                if isinstance(each, Call) and is_unknown_script(reply)
-            }
-            if unknown:
-                told = yield [call.by_text() for call in unknown.values()]
-                for place, reply in zip(unknown, told, strict=True):
-                    replies[place] = reply
-            batch = steps.send(replies)
-    except StopIteration as end:
-        return end.value  # type: ignore[no-any-return]
-    finally:
-        steps.close()
+def _told(batch: Sequence[Command | ScriptCall]) -> Generator[list[Command], list[Any], list[Any]]:
+    """Return the replies to a batch; a script that the server does not know is sent again."""
+    replies = yield [each.by_sha() if isinstance(each, ScriptCall) else each for each in batch]
+    unknown = {
+        place: each
+        for place, (each, reply) in enumerate(zip(batch, replies, strict=True))
+        if isinstance(each, ScriptCall) and is_unknown_script(reply)
+    }
+    if unknown:
+        told = yield [call.by_text() for call in unknown.values()]
+        for place, reply in zip(unknown, told, strict=True):
+            replies[place] = reply
+    return replies
 
 
 def _send(client: Any, commands: list[Command]) -> list[Any]:

@@ -14,7 +14,7 @@ from typing import Any
 from holdfast.errors import InvalidArgumentError, StoreConnectionError
 from holdfast.stores.redis.errors import redis_errors
 from holdfast.stores.redis.keys import SEQ, as_text, id_at, parted
-from holdfast.stores.redis.reads import Reads, Steps, batches, members_of
+from holdfast.stores.redis.reads import RedisPlan, RedisReads, batches, members_of
 
 logger = logging.getLogger("holdfast")
 
@@ -89,7 +89,7 @@ def _text(value: Any) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
 
 
-def lost(reads: Reads) -> Steps[list[tuple[str, str]]]:
+def lost(reads: RedisReads) -> RedisPlan[list[tuple[str, str]]]:
     """Checkpoints and scopes that are listed in one place and gone in another, and what is."""
     expired = yield from _expired(reads)
     found = yield from _lost_records(reads, expired)
@@ -97,7 +97,7 @@ def lost(reads: Reads) -> Steps[list[tuple[str, str]]]:
     return found
 
 
-def _expired(reads: Reads) -> Steps[set[str | bytes]]:
+def _expired(reads: RedisReads) -> RedisPlan[set[str | bytes]]:
     """The ids of records, and the entries of notes, that are over and wait to be swept."""
     found: set[str | bytes] = set()
     for group in (yield from reads.expired()).values():
@@ -107,7 +107,7 @@ def _expired(reads: Reads) -> Steps[set[str | bytes]]:
     return found
 
 
-def _lost_records(reads: Reads, expired: set[str | bytes]) -> Steps[list[tuple[str, str]]]:
+def _lost_records(reads: RedisReads, expired: set[str | bytes]) -> RedisPlan[list[tuple[str, str]]]:
     keys = reads.keys
     by_id = {as_text(member) for member in (yield from members_of(keys.ids))}
     by_time = {id_at(member) for member in (yield from members_of(keys.all))}
@@ -132,7 +132,7 @@ def _lost_records(reads: Reads, expired: set[str | bytes]) -> Steps[list[tuple[s
     return found
 
 
-def _lost_notes(reads: Reads, expired: set[str | bytes]) -> Steps[list[tuple[str, str]]]:
+def _lost_notes(reads: RedisReads, expired: set[str | bytes]) -> RedisPlan[list[tuple[str, str]]]:
     keys = reads.keys
     found: list[tuple[str, str]] = []
     for part in batches((yield from members_of(keys.notes))):

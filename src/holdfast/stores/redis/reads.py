@@ -1,4 +1,4 @@
-"""What the Redis store reads, as steps: each yields commands and is sent their replies."""
+"""What the Redis store reads, as plans: each yields commands and is sent their replies."""
 
 from __future__ import annotations
 
@@ -27,12 +27,13 @@ from holdfast.stores.redis.keys import (
     seq_digits,
     stamp,
 )
-from holdfast.stores.redis.records import Filed, Placed, unpack_note, unpack_record
-from holdfast.stores.redis.scripts import Call, Command
+from holdfast.stores.redis.records import IndexEntry, PlacedRecord, unpack_note, unpack_record
+from holdfast.stores.redis.scripts import Command, ScriptCall
+from holdfast.stores.shared.id_bounds import AFTER_ALL, byte_bounds
 
 T = TypeVar("T")
 Item = TypeVar("Item")
-Steps = Generator[Sequence[Command | Call], list[Any], T]
+RedisPlan = Generator[Sequence[Command | ScriptCall], list[Any], T]
 """Yields commands that go out together, is sent their replies, and returns what was asked for."""
 
 BATCH = 500
@@ -41,7 +42,6 @@ WRITTEN = 8
 _FEW = 64
 """Up to so many sessions are listed by merging; for more, all records are looked through."""
 _SOME = 50
-_AFTER_ALL = b"\xff"  # no text has this byte
 _PLACE = itemgetter(0)
 
 
@@ -62,22 +62,22 @@ class Ordered(NamedTuple):
         return (member[len(self.lead) :] for member in members)
 
 
-class Reads:
-    """Steps that change nothing."""
+class RedisReads:
+    """Plans that change nothing."""
 
     def __init__(self, keys: Keys, spread: bool) -> None:
         self.keys = keys
         self.spread = spread
         """Whether keys lie on several nodes, so that a command may name but one chunk."""
 
-    def load(self, checkpoint_id: str, verify: bool = True) -> Steps[Record | None]:
+    def load(self, checkpoint_id: str, verify: bool = True) -> RedisPlan[Record | None]:
         """A record with everything it needs; one round trip for each level of its chunks."""
         info = (yield from self._infos([checkpoint_id])).get(checkpoint_id)
         if info is None or info.is_expired():
             return None
         return (yield from self._whole(info, verify))
 
-    def newest(self, agent_id: str, session_id: str) -> Steps[Record | None]:
+    def newest(self, agent_id: str, session_id: str) -> RedisPlan[Record | None]:
         """The newest record of a session; the next one if it is removed while it is read."""
         query = Query(agent_id=agent_id, session_id=session_id, limit=1)
         while found := (yield from self.query(query)):
@@ -86,7 +86,7 @@ class Reads:
                 return record
         return None
 
-    def _whole(self, info: CheckpointInfo, verify: bool) -> Steps[Record | None]:
+    def _whole(self, info: CheckpointInfo, verify: bool) -> RedisPlan[Record | None]:
         try:
             root = bytes.fromhex(info.content_id)
             return Record(info, (yield from unfold({root: True}, {}, self.fetch, verify)))
@@ -95,7 +95,7 @@ class Reads:
                 return None  # removed and collected while it was read
             raise CheckpointIntegrityError(info.checkpoint_id, error.reason) from None
 
-    def fetch(self, names: Collection[bytes]) -> Steps[dict[bytes, bytes]]:
+    def fetch(self, names: Collection[bytes]) -> RedisPlan[dict[bytes, bytes]]:
         """Those of the chunks that there are."""
         found: dict[bytes, bytes] = {}
         for part in batches(list(names)):
@@ -105,19 +105,19 @@ class Reads:
                     found[name] = value[WRITTEN:]
         return found
 
-    def _values(self, keys: list[bytes]) -> Steps[list[bytes | None]]:
+    def _values(self, keys: list[bytes]) -> RedisPlan[list[bytes | None]]:
         if self.spread:
             return (yield [("GET", key) for key in keys])
         return (yield [("MGET", *keys)])[0]  # type: ignore[no-any-return]
 
-    def _infos(self, ids: Collection[str]) -> Steps[dict[str, CheckpointInfo]]:
+    def _infos(self, ids: Collection[str]) -> RedisPlan[dict[str, CheckpointInfo]]:
         """Those of the records that there are, expired ones too."""
         found = yield from self._records(ids)
         return {checkpoint_id: placed.info for checkpoint_id, placed in found.items()}
 
-    def _records(self, ids: Collection[str]) -> Steps[dict[str, Placed]]:
+    def _records(self, ids: Collection[str]) -> RedisPlan[dict[str, PlacedRecord]]:
         """The same, each with its place."""
-        found: dict[str, Placed] = {}
+        found: dict[str, PlacedRecord] = {}
         parts = list(batches(list(ids)))
         for some in batches(parts, 16):
             asked = [("MGET", *map(self.keys.record, part)) for part in some]
@@ -127,11 +127,12 @@ class Reads:
                         found[checkpoint_id] = unpack_record(checkpoint_id, value)
         return found
 
-    def match(self, prefix: str, limit: int, after: str = "") -> Steps[list[str]]:
+    def match(self, prefix: str, limit: int, after: str = "") -> RedisPlan[list[str]]:
         """Ids that begin so, in order."""
         found: list[str] = []
-        low = max(b"(" + as_bytes(after), b"[" + as_bytes(prefix), key=lambda bound: bound[1:])
-        high = b"(" + as_bytes(prefix) + _AFTER_ALL
+        first, past = byte_bounds(as_bytes(prefix))
+        low = max(b"(" + as_bytes(after), b"[" + first, key=lambda bound: bound[1:])
+        high = b"(" + past
         while len(found) < limit:
             page = min(limit - len(found), BATCH)
             asked = ("ZRANGEBYLEX", self.keys.ids, low, high, "LIMIT", 0, page)
@@ -145,13 +146,13 @@ class Reads:
             low = b"(" + members[-1]
         return found
 
-    def query(self, query: Query) -> Steps[list[CheckpointInfo]]:
+    def query(self, query: Query) -> RedisPlan[list[CheckpointInfo]]:
         """The records asked for, newest first."""
         now = datetime.now(UTC)
         if query.limit is not None and query.limit <= 0:
             return []
         low = b"" if query.since is None else stamp(query.since)
-        high = _AFTER_ALL  # what was made before a time may have been written after it
+        high = AFTER_ALL  # what was made before a time may have been written after it
         if query.before is not None:
             last = (yield from self._records([query.before])).get(query.before)
             if last is None:
@@ -167,7 +168,7 @@ class Reads:
             return [info for info in listed if query.admits(info, now)]
         return (yield from self._newest_of(sets, low, high, query, query.limit, now))
 
-    def _sets(self, query: Query) -> Steps[list[Ordered]]:
+    def _sets(self, query: Query) -> RedisPlan[list[Ordered]]:
         """The smallest sets that hold everything a query asks for."""
         keys = self.keys
         agent, session = query.agent_id, query.session_id
@@ -183,7 +184,7 @@ class Reads:
                 return [Ordered(keys.session(*pair)) for pair in sessions]
         return [Ordered(keys.all if agent is None else keys.agent(agent))]
 
-    def _sessions(self, query: Query) -> Steps[list[tuple[str, str]]]:
+    def _sessions(self, query: Query) -> RedisPlan[list[tuple[str, str]]]:
         """Sessions by their name or how it begins, of an agent or of all; a few of them."""
         agent = query.agent_id
         if query.session_id is not None:
@@ -193,8 +194,9 @@ class Reads:
         if agent is not None:
             low = as_bytes(agent) + b"\0" + low
         key = self.keys.sessions if agent is None else self.keys.agents
-        bounds = (b"[" + low, b"(" + low + _AFTER_ALL)
-        (members,) = yield [("ZRANGEBYLEX", key, *bounds, "LIMIT", 0, _FEW + 1)]
+        first, past = byte_bounds(low)
+        asked = ("ZRANGEBYLEX", key, b"[" + first, b"(" + past)
+        (members,) = yield [(*asked, "LIMIT", 0, _FEW + 1)]
         pairs = map(parted, members)
         return [pair if agent is not None else pair[::-1] for pair in pairs]
 
@@ -206,7 +208,7 @@ class Reads:
         query: Query,
         limit: int,
         now: datetime,
-    ) -> Steps[list[CheckpointInfo]]:
+    ) -> RedisPlan[list[CheckpointInfo]]:
         found: list[CheckpointInfo] = []
         more = bool(sets)
         page = limit
@@ -226,13 +228,15 @@ class Reads:
             page = max(limit - len(found), _SOME)  # much is left out, it seems
         return found[:limit]
 
-    def _all_of(self, sets: list[Ordered], low: bytes, high: bytes) -> Steps[list[CheckpointInfo]]:
+    def _all_of(
+        self, sets: list[Ordered], low: bytes, high: bytes
+    ) -> RedisPlan[list[CheckpointInfo]]:
         """All records there were at one moment, and maybe some removed or added since.
 
         gc takes the chunks of what is not seen here. A record that is removed between the listing
         and its reading may have been the base of one committed since: then all is listed again.
         """
-        placed: dict[str, Placed] = {}
+        placed: dict[str, PlacedRecord] = {}
         gone: set[str] = set()
         while sets:
             pages = yield [each.page(low, high, None) for each in sets]
@@ -247,13 +251,13 @@ class Reads:
             gone = missing
         return [info for _, info in sorted(placed.values(), reverse=True, key=_PLACE)]
 
-    def heads(self, agent_id: str | None = None) -> Steps[list[SessionInfo]]:
+    def heads(self, agent_id: str | None = None) -> RedisPlan[list[SessionInfo]]:
         """Every session with its newest checkpoint."""
         if agent_id is None:
             asked: Command = ("ZRANGE", self.keys.sessions, 0, -1)
         else:
-            lead = as_bytes(agent_id) + b"\0"
-            asked = ("ZRANGEBYLEX", self.keys.agents, b"[" + lead, b"(" + lead + _AFTER_ALL)
+            first, past = byte_bounds(as_bytes(agent_id) + b"\0")
+            asked = ("ZRANGEBYLEX", self.keys.agents, b"[" + first, b"(" + past)
         (members,) = yield [asked]
         pairs = [parted(member) for member in members]
         sessions = [pair if agent_id is not None else pair[::-1] for pair in pairs]
@@ -264,11 +268,11 @@ class Reads:
         return [head for _, head in sorted(found, reverse=True, key=_PLACE)]
 
     def _heads_of(
-        self, sessions: list[tuple[str, str]], expired: dict[tuple[str, str], list[Filed]]
-    ) -> Steps[list[tuple[bytes, SessionInfo]]]:
+        self, sessions: list[tuple[str, str]], expired: dict[tuple[str, str], list[IndexEntry]]
+    ) -> RedisPlan[list[tuple[bytes, SessionInfo]]]:
         now = datetime.now(UTC)
         keys = [self.keys.session(*session) for session in sessions]
-        newest = yield [Ordered(key).page(b"", _AFTER_ALL, 1) for key in keys]
+        newest = yield [Ordered(key).page(b"", AFTER_ALL, 1) for key in keys]
         counts = yield [("ZCARD", key) for key in keys]
         placed = yield from self._records([id_at(members[0]) for members in newest if members])
         found: list[tuple[bytes, SessionInfo]] = []
@@ -283,24 +287,24 @@ class Reads:
                 found.append((head.place, SessionInfo(*session, head.info, left)))
         return found
 
-    def expired(self) -> Steps[dict[tuple[str, str], list[Filed]]]:
+    def expired(self) -> RedisPlan[dict[tuple[str, str], list[IndexEntry]]]:
         """Records that have expired and were not swept yet, by session."""
         now = microseconds(datetime.now(UTC))
         (members,) = yield [("ZRANGEBYSCORE", self.keys.expiry, "-inf", now)]
-        found: dict[tuple[str, str], list[Filed]] = {}
+        found: dict[tuple[str, str], list[IndexEntry]] = {}
         for member in members:
             if member.startswith(b"r"):
-                filed = Filed.expiring(member)
+                filed = IndexEntry.expiring(member)
                 found.setdefault(filed.session, []).append(filed)
         return found
 
-    def expired_notes(self) -> Steps[list[bytes]]:
+    def expired_notes(self) -> RedisPlan[list[bytes]]:
         """Entries of notes that have expired and were not swept yet: their place, scope and key."""
         now = microseconds(datetime.now(UTC))
         (members,) = yield [("ZRANGEBYSCORE", self.keys.expiry, "-inf", now)]
         return [member[1:] for member in members if member.startswith(b"n")]
 
-    def listed_chunks(self, low: str, high: str) -> Steps[list[bytes]]:
+    def listed_chunks(self, low: str, high: str) -> RedisPlan[list[bytes]]:
         """The names of chunks that were last written between two times, asked for in pages.
 
         One that is written again meanwhile may be left out: it is young.
@@ -322,7 +326,7 @@ class Reads:
 
     def notes(
         self, scopes: Collection[str] | None, after: int = 0, limit: int | None = None
-    ) -> Steps[list[Note]]:
+    ) -> RedisPlan[list[Note]]:
         """Notes in the order of their places."""
         now = datetime.now(UTC)
         names = None if scopes is None else list(dict.fromkeys(scopes))
@@ -335,10 +339,10 @@ class Reads:
             found += [note for note in notes if not note.is_expired(now)]
             if len(entries) < page:
                 break
-            low = b"(" + entries[-1][0] + _AFTER_ALL
+            low = b"(" + entries[-1][0] + AFTER_ALL
         return found[:limit]
 
-    def wait(self, scope: str, after: int, timeout: float) -> Steps[None]:
+    def wait(self, scope: str, after: int, timeout: float) -> RedisPlan[None]:
         """Return once the scope may have a note past that place, or the time is over."""
         (newest,) = yield [("XREVRANGE", self.keys.wake, "+", "-", "COUNT", 1)]
         # Asked for before the notes are: what comes in between is not missed.
@@ -349,7 +353,7 @@ class Reads:
 
     def _noted(
         self, scopes: list[str] | None, low: bytes, page: int
-    ) -> Steps[list[tuple[bytes, str, str]]]:
+    ) -> RedisPlan[list[tuple[bytes, str, str]]]:
         """The next notes: the place, scope and key of each."""
         if scopes is None:
             (members,) = yield [("ZRANGEBYLEX", self.keys.notes, low, "+", "LIMIT", 0, page)]
@@ -364,7 +368,7 @@ class Reads:
                 found += [(member[:SEQ], scope, as_text(member[SEQ:])) for member in members]
         return sorted(found)[:page]
 
-    def _notes_at(self, entries: list[tuple[bytes, str, str]]) -> Steps[list[Note]]:
+    def _notes_at(self, entries: list[tuple[bytes, str, str]]) -> RedisPlan[list[Note]]:
         if not entries:
             return []
         (values,) = yield [("MGET", *(self.keys.note(scope, key) for _, scope, key in entries))]
@@ -374,7 +378,7 @@ class Reads:
             if value is not None and value[:SEQ] == seq
         ]
 
-    def stats(self) -> Steps[Stats]:
+    def stats(self) -> RedisPlan[Stats]:
         """What there is; the size of every chunk is asked for."""
         keys = self.keys
         expired = yield from self.expired()
@@ -398,7 +402,7 @@ class Reads:
             stored_bytes=sum(sizes),
         )
 
-    def _sizes(self, names: list[bytes]) -> Steps[list[int]]:
+    def _sizes(self, names: list[bytes]) -> RedisPlan[list[int]]:
         """How many bytes each of those chunks has that are there."""
         sizes: list[int] = []
         for part in batches(names, 10 * BATCH):
@@ -425,7 +429,7 @@ def batches(items: list[Item], size: int = BATCH) -> Iterator[list[Item]]:
         yield items[start : start + size]
 
 
-def members_of(key: bytes) -> Steps[list[bytes]]:
+def members_of(key: bytes) -> RedisPlan[list[bytes]]:
     """All members of a sorted set whose scores are equal, asked for in pages."""
     found: list[bytes] = []
     low = b"-"

@@ -4,120 +4,60 @@ from __future__ import annotations
 
 from datetime import datetime
 from itertools import product
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import ormsgpack
 
-from holdfast.core.codec import pack, unpack
+from holdfast.core.codec import pack
 from holdfast.errors import CheckpointIntegrityError
-from holdfast.model import CheckpointInfo, Framework, microseconds, moment
+from holdfast.model import CheckpointInfo, microseconds, moment
+from holdfast.model.decoding import info_of_packed
+from holdfast.model.record import packed_of
 from holdfast.stores.base import Note
 from holdfast.stores.redis.keys import SEQ, STAMP, Keys, as_bytes, joined, place, seq_of
-from holdfast.stores.shared.shapes import shaped
-
-_FRAMEWORKS = {framework.value: framework for framework in Framework}
+from holdfast.stores.shared.rows import unpacked
 
 
 def pack_record(info: CheckpointInfo, token: bytes) -> bytes:
-    """A record, with a token by which the call that wrote it knows it again."""
-    return pack(
-        [
-            token,
-            info.agent_id,
-            info.session_id,
-            info.parent_id,
-            info.framework.value,
-            info.schema_version,
-            info.step_index,
-            info.step_name,
-            info.metadata,
-            microseconds(info.created_at),
-            info.ttl_seconds,
-            info.handoff_target,
-            info.handoff_schema,
-            bytes.fromhex(info.checksum),
-            bytes.fromhex(info.content_id),
-            info.size,
-        ]
-    )
+    """Return a record, with a token by which the call that wrote it knows it again."""
+    packed = packed_of(info.__dict__)
+    packed[0] = token  # in place of its id, which is the key
+    return pack(packed)
 
 
-class Placed(NamedTuple):
+class PlacedRecord(NamedTuple):
     """A record, and where it stands among others."""
 
     place: bytes
     info: CheckpointInfo
 
 
-def unpack_record(checkpoint_id: str, value: bytes) -> Placed:
-    """The record of that id; its place is kept with it where its time does not tell it."""
+def unpack_record(checkpoint_id: str, value: bytes) -> PlacedRecord:
+    """Return the record of that id; its place is kept with it where its time does not tell it."""
     try:
-        (
-            _,
-            agent,
-            session,
-            parent,
-            framework,
-            version,
-            index,
-            name,
-            metadata,
-            created,
-            ttl,
-            target,
-            schema,
-            checksum,
-            root,
-            size,
-            *moved,
-        ) = _unpacked(value)
-        info = shaped(
-            {
-                "checkpoint_id": checkpoint_id,
-                "agent_id": agent,
-                "session_id": session,
-                "parent_id": parent,
-                "framework": _FRAMEWORKS[framework],
-                "schema_version": version,
-                "step_index": index,
-                "step_name": name,
-                "metadata": metadata,
-                "created_at": moment(created),
-                "ttl_seconds": ttl,
-                "handoff_target": target,
-                "handoff_schema": schema,
-                "checksum": checksum.hex(),
-                "content_id": root.hex(),
-                "size": size,
-            }
-        )
-        if not moved:
-            return Placed(place(info.created_at, checkpoint_id), info)
-        (stamp,) = moved
-        if type(stamp) is not str or len(stamp) != STAMP or not stamp.isascii():
+        packed = unpacked(value)
+        stamp = packed.pop() if type(packed[-1]) is str else None
+        packed[0] = checkpoint_id
+        info = info_of_packed(packed)
+        if stamp is None:
+            return PlacedRecord(place(info.created_at, checkpoint_id), info)
+        if len(stamp) != STAMP or not stamp.isascii():
             raise ValueError("its place is none")
-        return Placed(stamp.encode() + as_bytes(checkpoint_id), info)
-    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
+        return PlacedRecord(stamp.encode() + as_bytes(checkpoint_id), info)
+    except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
         raise CheckpointIntegrityError(checkpoint_id, f"unreadable record ({error})") from None
     except CheckpointIntegrityError as error:
         raise CheckpointIntegrityError(checkpoint_id, error.reason) from None
 
 
-def _unpacked(value: bytes) -> Any:
-    try:
-        return ormsgpack.unpackb(value)
-    except ValueError:  # it holds more than plain values, or is damaged
-        return unpack(value, "raw")
-
-
 _NAME, _NAME_OR_NONE = (str,), (str, type(None))
-_FILED = set(
+_ENTRY_TYPES = set(
     product(_NAME, (bytes,), _NAME, _NAME, _NAME_OR_NONE, _NAME_OR_NONE, (int,), (int, type(None)))
 )
 """What an entry may be made of."""
 
 
-class Filed(NamedTuple):
+class IndexEntry(NamedTuple):
     """Where a record is to be found: all that is needed to find it, count it and remove it."""
 
     checkpoint_id: str
@@ -130,8 +70,8 @@ class Filed(NamedTuple):
     expires: int | None
 
     @classmethod
-    def of(cls, info: CheckpointInfo, at: bytes | None = None) -> Filed:
-        """Where this one is filed: at its place, or at that of its time."""
+    def of(cls, info: CheckpointInfo, at: bytes | None = None) -> IndexEntry:
+        """Return the entry of a record: at its place, or at that of its time."""
         expires = info.expires_at
         return cls(
             info.checkpoint_id,
@@ -145,13 +85,13 @@ class Filed(NamedTuple):
         )
 
     @classmethod
-    def expiring(cls, member: bytes) -> Filed:
-        """What ``expiry`` gave."""
+    def expiring(cls, member: bytes) -> IndexEntry:
+        """Return the entry that ``expiry`` gave."""
         try:
-            filed = cls(*ormsgpack.unpackb(member[1:]))
-            if tuple(map(type, filed)) not in _FILED:
+            entry = cls(*ormsgpack.unpackb(member[1:]))
+            if tuple(map(type, entry)) not in _ENTRY_TYPES:
                 raise ValueError("of another shape")
-            return filed
+            return entry
         except (TypeError, ValueError) as error:
             raise CheckpointIntegrityError(None, f"unreadable entry ({error})") from None
 

@@ -21,12 +21,12 @@ class Script:
         self.text = f"#!lua flags=allow-oom\n{text}" if frees else text
         self.sha = hashlib.sha1(self.text.encode()).hexdigest()  # noqa: S324  (how Redis names scripts)
 
-    def __call__(self, keys: list[bytes], *args: Any) -> Call:
-        return Call(self, keys, args)
+    def __call__(self, keys: list[bytes], *args: Any) -> ScriptCall:
+        return ScriptCall(self, keys, args)
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ScriptCall:
     """A script to be run with these keys and arguments."""
 
     script: Script
@@ -173,8 +173,9 @@ for place, own in ipairs(plan.own) do
   local key, value, expires = unpack(own)
   value = (places[place] or '') .. ARGV[value]
   if place == 1 and stamp and stamp ~= string.sub(ARGV[plan.place], 1, 16) then
-    -- A seventeenth element says the place, as the time in the record does not.
-    value = string.char(0xdc, 0, 17) .. string.sub(value, 4) .. string.char(0xb0) .. stamp
+    -- One element more says the place, as the time in the record does not.
+    local more = string.char(0xdc, 0, string.byte(value, 3) + 1)
+    value = more .. string.sub(value, 4) .. string.char(0xb0) .. stamp
   end
   if expires == '' then
     redis.call('SET', KEYS[key], value)

@@ -59,12 +59,12 @@ from typing import Any, TypeVar
 from holdfast.errors import InvalidArgumentError, StoreConnectionError, StoreFormatError
 from holdfast.stores.async_base import AsyncStore
 from holdfast.stores.base import Store
-from holdfast.stores.redis.connection import Link
+from holdfast.stores.redis.connection import RedisConnection
 from holdfast.stores.redis.errors import redis_errors
 from holdfast.stores.redis.eviction import allowed, check_policy, lost
 from holdfast.stores.redis.keys import FORMAT, READABLE, Keys
 from holdfast.stores.redis.urls import package, parse
-from holdfast.stores.redis.writes import Writes
+from holdfast.stores.redis.writes import RedisWrites
 from holdfast.stores.shared.planned import PlannedStore
 from holdfast.system.threads import Threads
 
@@ -78,8 +78,8 @@ _OLDEST = 7
 class _RedisMethods(PlannedStore):
     """What is asked of a Redis server, however it is carried out."""
 
-    _plans: Writes
-    _link: Link
+    _plans: RedisWrites
+    _link: RedisConnection
 
     def newest(self, agent_id: str, session_id: str) -> Any:
         return self._carry_out(self._plans.newest, agent_id, session_id)
@@ -111,8 +111,8 @@ class RedisStore(_RedisMethods, Store):
         if keys.prefix != DEFAULT_PREFIX:
             name += f" (prefix {keys.prefix})"
         may_evict = allowed(allow_eviction, address.own.get("allow_eviction"))
-        self._link = Link(address, name, seconds)
-        self._plans = Writes(keys, spread=address.kind == "cluster")
+        self._link = RedisConnection(address, name, seconds)
+        self._plans = RedisWrites(keys, spread=address.kind == "cluster")
         try:
             self.concerns = self._check_server(keys, may_evict)
         except BaseException:
@@ -172,7 +172,7 @@ class RedisStore(_RedisMethods, Store):
 class _AsyncRedisStore(_RedisMethods):
     """The same, as event loops ask it."""
 
-    def __init__(self, link: Link, plans: Writes) -> None:
+    def __init__(self, link: RedisConnection, plans: RedisWrites) -> None:
         self._link = link
         self._plans = plans
 

@@ -1,4 +1,4 @@
-"""What the Redis store writes, as steps: each yields commands and is sent their replies."""
+"""What the Redis store writes, as plans: each yields commands and is sent their replies."""
 
 from __future__ import annotations
 
@@ -12,24 +12,19 @@ import ormsgpack
 from holdfast.errors import (
     CheckpointConflictError,
     CheckpointIntegrityError,
+    FencedError,
     InvalidArgumentError,
+    MissingBaseError,
+    MissingParentError,
+    NoteExistsError,
+    NotTheHeadError,
     StoreError,
 )
 from holdfast.model import microseconds
-from holdfast.stores.base import (
-    Collected,
-    Commit,
-    Fenced,
-    MissingBase,
-    MissingParent,
-    Note,
-    NoteExists,
-    NotesOnly,
-    NotTheHead,
-)
+from holdfast.stores.base import Collected, Commit, Note, NotesOnly
 from holdfast.stores.redis.keys import FORMAT, SEQ, Keys, as_bytes, as_text, id_at, parted
-from holdfast.stores.redis.reads import BATCH, WRITTEN, Reads, Steps, batches, members_of
-from holdfast.stores.redis.records import Filed, pack_note, pack_record, unpack_record
+from holdfast.stores.redis.reads import BATCH, WRITTEN, RedisPlan, RedisReads, batches, members_of
+from holdfast.stores.redis.records import IndexEntry, pack_note, pack_record, unpack_record
 from holdfast.stores.redis.scripts import (
     CLOCK,
     DOOM,
@@ -38,8 +33,8 @@ from holdfast.stores.redis.scripts import (
     REMOVE,
     SETTLE,
     WRITE,
-    Call,
     Command,
+    ScriptCall,
 )
 from holdfast.system import crash_points
 
@@ -51,7 +46,7 @@ _BYTES = 8 * 2**20
 _ATTEMPTS = 5
 
 
-class Plan:
+class CommitCall:
     """What the script that writes is to do; it names keys and values by their number."""
 
     def __init__(self, keys: Keys) -> None:
@@ -104,15 +99,15 @@ class Plan:
         names = (self._value(scope), self._value(name))
         self._notes.append((len(self._own), self._key(order), *names, until))
 
-    def begin(self, names: list[bytes]) -> Call:
+    def begin(self, names: list[bytes]) -> ScriptCall:
         """Refuse what would be refused, and list chunks that are about to be written."""
         return self._call("begin", names)
 
-    def end(self, names: Collection[bytes]) -> Call:
+    def end(self, names: Collection[bytes]) -> ScriptCall:
         """Write everything but the chunks, which were written before."""
         return self._call("end", names)
 
-    def whole(self, keys: Keys, chunks: Mapping[bytes, bytes]) -> Call:
+    def whole(self, keys: Keys, chunks: Mapping[bytes, bytes]) -> ScriptCall:
         """Write everything."""
         return self._call("whole", chunks, list(map(keys.chunk, chunks)), chunks.values())
 
@@ -122,8 +117,8 @@ class Plan:
         names: Collection[bytes],
         keys: Collection[bytes] = (),
         data: Collection[bytes] = (),
-    ) -> Call:
-        plan = {
+    ) -> ScriptCall:
+        told = {
             "format": FORMAT,
             **self._told,
             "mode": mode,
@@ -135,32 +130,32 @@ class Plan:
             "first": len(self._values) + 2,
             "chunks": len(names),
         }
-        return WRITE([*self._keys, *keys], ormsgpack.packb(plan), *self._values, *names, *data)
+        return WRITE([*self._keys, *keys], ormsgpack.packb(told), *self._values, *names, *data)
 
 
-class Writes(Reads):
-    """Steps that change what is kept, and all that only read."""
+class RedisWrites(RedisReads):
+    """Plans that change what is kept, and all that only read."""
 
-    def commit(self, commit: Commit | NotesOnly) -> Steps[None]:
+    def commit(self, commit: Commit | NotesOnly) -> RedisPlan[None]:
         """Keep a record with its chunks and notes: one round trip on one server, else three."""
-        plan = self._plan(commit, (yield from self._behind(commit)))
+        call = self._call_of(commit, (yield from self._behind(commit)))
         crash_points.reach("redis:begun")
         if not self.spread and _small(commit.chunks):
-            (answer,) = yield [plan.whole(self.keys, commit.chunks)]
+            (answer,) = yield [call.whole(self.keys, commit.chunks)]
             self._check(answer, commit)
         else:
             for _ in range(_ATTEMPTS):
-                if (yield from self._commit_in_steps(plan, commit)):
+                if (yield from self._commit_in_steps(call, commit)):
                     break
             else:
                 raise StoreError("gc takes the chunks of this save again and again: save later")
         crash_points.reach("redis:committed")
 
-    def _commit_in_steps(self, plan: Plan, commit: Commit | NotesOnly) -> Steps[bool]:
+    def _commit_in_steps(self, call: CommitCall, commit: Commit | NotesOnly) -> RedisPlan[bool]:
         """Enter the chunks, write them, and then the record; False if gc took some meanwhile."""
         written: dict[bytes, bytes] = {}
         for part in list(batches(list(commit.chunks))) or [[]]:
-            (answer,) = yield [plan.begin(part)]
+            (answer,) = yield [call.begin(part)]
             if not self._check(answer, commit):
                 return True
             written.update(dict.fromkeys(part, int(answer[1]).to_bytes(WRITTEN, "big")))
@@ -168,76 +163,76 @@ class Writes(Reads):
         for some in _by_bytes(commit.chunks):
             yield [("SET", self.keys.chunk(name), written[name] + data) for name, data in some]
         crash_points.reach("redis:chunks_written")
-        (answer,) = yield [plan.end(commit.chunks)]
+        (answer,) = yield [call.end(commit.chunks)]
         if answer[0] == b"again":
             return False
         self._check(answer, commit)
         return True
 
-    def _behind(self, commit: Commit | NotesOnly) -> Steps[bytes | None]:
+    def _behind(self, commit: Commit | NotesOnly) -> RedisPlan[bytes | None]:
         """The last place of those that a record comes behind, which never changes."""
         if isinstance(commit, NotesOnly) or commit.behind is None:
             return None
         placed = yield from self._records(commit.behind)
         return max((each.place for each in placed.values()), default=b"")
 
-    def _plan(self, commit: Commit | NotesOnly, behind: bytes | None) -> Plan:
-        plan, keys = Plan(self.keys), self.keys
+    def _call_of(self, commit: Commit | NotesOnly, behind: bytes | None) -> CommitCall:
+        call, keys = CommitCall(self.keys), self.keys
         token = os.urandom(8)
         if commit.unless is not None:
-            plan.unless(keys.note(*commit.unless))
+            call.unless(keys.note(*commit.unless))
         if isinstance(commit, Commit):
             info = commit.info
-            filed = Filed.of(info)
-            plan.own(keys.record(info.checkpoint_id), pack_record(info, token), filed.expires)
+            filed = IndexEntry.of(info)
+            call.own(keys.record(info.checkpoint_id), pack_record(info, token), filed.expires)
             if commit.base is not None:
-                plan.need(keys.record(commit.base), "base")
+                call.need(keys.record(commit.base), "base")
             if commit.needs_parent and info.parent_id:
-                plan.need(keys.record(info.parent_id), "parent")
+                call.need(keys.record(info.parent_id), "parent")
             for entry in filed.entries(keys):
-                plan.enter(*entry)
-            plan.place(keys.session(*filed.session), filed.place, behind)
+                call.enter(*entry)
+            call.place(keys.session(*filed.session), filed.place, behind)
             if commit.follows is not None:
-                plan.follow(as_bytes(commit.follows))
-            plan.size = info.size
+                call.follow(as_bytes(commit.follows))
+            call.size = info.size
         seen: set[tuple[str, str]] = set()
         for note in commit.notes:
             if (note.scope, note.key) in seen:
-                raise NoteExists(note)
+                raise NoteExistsError(note)
             seen.add((note.scope, note.key))
-            self._plan_note(plan, note, token)
-        return plan
+            self._add_note(call, note, token)
+        return call
 
-    def _plan_note(self, plan: Plan, note: Note, token: bytes) -> None:
+    def _add_note(self, call: CommitCall, note: Note, token: bytes) -> None:
         if "\0" in note.scope:
             raise InvalidArgumentError(f"the scope of a note holds a NUL: {note.scope!r}")
         expires = None if note.expires_at is None else microseconds(note.expires_at)
         body = self.keys.note(note.scope, note.key)
-        plan.own(body, pack_note(note, token), expires, numbered=True)
+        call.own(body, pack_note(note, token), expires, numbered=True)
         names = (as_bytes(note.scope), as_bytes(note.key))
-        plan.note(self.keys.order(note.scope), *names, expires)
+        call.note(self.keys.order(note.scope), *names, expires)
 
     def _check(self, answer: list[Any], commit: Commit | NotesOnly) -> bool:
         """Whether the work is still to be done; raises what the script refused it for."""
         word = answer[0]
         if word == b"fenced" and commit.unless is not None:
-            raise Fenced(commit.unless)
+            raise FencedError(commit.unless)
         if word == b"head":
-            raise NotTheHead
+            raise NotTheHeadError
         if word == b"base":
-            raise MissingBase
+            raise MissingBaseError
         if word == b"parent":
-            raise MissingParent
+            raise MissingParentError
         if word == b"taken":
             which = answer[1] - 1
             if isinstance(commit, Commit):
                 if which == 0:
                     raise CheckpointConflictError(commit.info.checkpoint_id)
                 which -= 1
-            raise NoteExists(commit.notes[which])
+            raise NoteExistsError(commit.notes[which])
         return bool(word == b"ok")
 
-    def delete(self, checkpoint_ids: Collection[str]) -> Steps[int]:
+    def delete(self, checkpoint_ids: Collection[str]) -> RedisPlan[int]:
         """Remove records and the notes of these scopes."""
         removed = 0
         for part in batches(list(dict.fromkeys(checkpoint_ids))):
@@ -248,7 +243,7 @@ class Writes(Reads):
             if calls:
                 removed += sum((yield list(calls.values())))
             # Where a record that is gone or cannot be read is listed, it does not say.
-            unread = [i for i in part if not isinstance(calls.get(i), Call)]
+            unread = [i for i in part if not isinstance(calls.get(i), ScriptCall)]
             listed = (
                 (yield [("ZSCORE", self.keys.ids, as_bytes(i)) for i in unread]) if unread else []
             )
@@ -257,7 +252,7 @@ class Writes(Reads):
             )
         return removed
 
-    def _strike_off(self, ids: set[str]) -> Steps[None]:
+    def _strike_off(self, ids: set[str]) -> RedisPlan[None]:
         """Take ids off all listings of records, by looking through them."""
         if not ids:
             return
@@ -270,14 +265,14 @@ class Writes(Reads):
             yield [("ZREM", key, *places) for key in part]
         yield [("ZREM", keys.ids, *map(as_bytes, ids))]
 
-    def _removal(self, checkpoint_id: str, value: bytes) -> Call | Command:
+    def _removal(self, checkpoint_id: str, value: bytes) -> ScriptCall | Command:
         try:
             placed = unpack_record(checkpoint_id, value)
         except CheckpointIntegrityError:
             return ("DEL", self.keys.record(checkpoint_id))
-        return self._removal_of(Filed.of(placed.info, placed.place), value)
+        return self._removal_of(IndexEntry.of(placed.info, placed.place), value)
 
-    def _forget_scopes(self, scopes: list[str]) -> Steps[None]:
+    def _forget_scopes(self, scopes: list[str]) -> RedisPlan[None]:
         orders = yield [("ZRANGE", self.keys.order(scope), 0, -1) for scope in scopes]
         calls = [
             self._forgetting(member[:SEQ], scope, as_text(member[SEQ:]))
@@ -286,13 +281,13 @@ class Writes(Reads):
         ]
         yield from batches(calls)
 
-    def _forgetting(self, seq: bytes, scope: str, key: str) -> Call:
+    def _forgetting(self, seq: bytes, scope: str, key: str) -> ScriptCall:
         keys = [self.keys.note(scope, key), self.keys.order(scope)]
         return FORGET(
             [*keys, self.keys.notes, self.keys.expiry], seq, as_bytes(scope), as_bytes(key)
         )
 
-    def sweep(self, now: datetime) -> Steps[int]:
+    def sweep(self, now: datetime) -> RedisPlan[int]:
         """Remove what has expired, also where Redis did so already."""
         removed = 0
         asked = ("ZRANGEBYSCORE", self.keys.expiry, "-inf", microseconds(now))
@@ -300,7 +295,7 @@ class Writes(Reads):
             (members,) = yield [(*asked, "LIMIT", 0, BATCH)]
             if not members:
                 return removed
-            records = [Filed.expiring(member) for member in members if member[:1] == b"r"]
+            records = [IndexEntry.expiring(member) for member in members if member[:1] == b"r"]
             notes = [member[1:] for member in members if member[:1] == b"n"]
             if notes:
                 yield [self._forgetting(m[:SEQ], *parted(m[SEQ:])) for m in notes]
@@ -309,10 +304,12 @@ class Writes(Reads):
                 removed += sum((yield [self._removal_of(filed) for filed in records]))
             yield [("ZREM", self.keys.expiry, *members)]
 
-    def _removal_of(self, filed: Filed, value: bytes = b"") -> Call:
+    def _removal_of(self, filed: IndexEntry, value: bytes = b"") -> ScriptCall:
         return REMOVE(filed.keys_to_remove(self.keys), value, *filed.members_to_remove())
 
-    def collect(self, live: Collection[bytes], before: datetime, dry_run: bool) -> Steps[Collected]:
+    def collect(
+        self, live: Collection[bytes], before: datetime, dry_run: bool
+    ) -> RedisPlan[Collected]:
         """Remove chunks that are not live and were last written before then.
 
         In three steps, so that no save can rely on a chunk that is going: it is marked, removed
@@ -334,13 +331,13 @@ class Writes(Reads):
                 yield [SETTLE([chunks], *doomed)]
         return Collected(len(taken), sum(taken))
 
-    def _drop(self, names: list[bytes], bound: int) -> Steps[list[int]]:
+    def _drop(self, names: list[bytes], bound: int) -> RedisPlan[list[int]]:
         keys = [self.keys.chunk(name) for name in names]
         groups = [[key] for key in keys] if self.spread else [keys]
         answers = yield [DROP(group, bound) for group in groups]
         return [size for sizes in answers for size in sizes if size >= 0]
 
-    def _skew(self) -> Steps[int]:
+    def _skew(self) -> RedisPlan[int]:
         """Microseconds by which the server's clock, which dates chunks, is ahead of ours."""
         sent = microseconds(datetime.now(UTC))
         (answer,) = yield [CLOCK([self.keys.chunks])]

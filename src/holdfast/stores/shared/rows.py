@@ -10,14 +10,14 @@ import ormsgpack
 
 from holdfast.core.codec import pack, unpack
 from holdfast.errors import CheckpointIntegrityError, InvalidArgumentError
-from holdfast.model import CheckpointInfo, Framework, microseconds, moment
+from holdfast.model import CheckpointInfo, microseconds
+from holdfast.model.decoding import info_of_columns
+from holdfast.model.record import body_of
 from holdfast.stores.base import TIES, seq_of
-from holdfast.stores.shared.shapes import shaped
 
 Row = tuple[Any, ...]
 
 _FARTHEST = 2**63 // TIES - 1
-_FRAMEWORKS = {framework.value: framework for framework in Framework}
 
 
 def bound_of(moment: datetime) -> int:
@@ -37,54 +37,35 @@ def made_at(created_at: datetime, seq: int) -> int | None:
     return None if seq // TIES == time else time
 
 
-def body_of(info: CheckpointInfo) -> bytes:
-    """What of a record has no column of its own."""
-    return pack(
-        [
-            info.framework.value,
-            info.schema_version,
-            info.step_index,
-            info.step_name,
-            info.metadata,
-            info.ttl_seconds,
-            info.handoff_schema,
-        ]
-    )
+def packed_body(info: CheckpointInfo) -> bytes:
+    """Return what of a record has no column of its own."""
+    return pack(body_of(info.__dict__))
 
 
 def info_of(
     row: Row, id_of: Callable[[Any], str], shown: Callable[[Any], str] | None = None
 ) -> CheckpointInfo:
-    """The record of a row: seq, made, id, agent, session, parent, expires, target, root, size, …
+    """Return the record of a row: seq, made, id, agent, session, parent, expires, target, root, …
 
-    ``made`` is its time where that is not the one of its place; body and sum come last.
+    ``made`` is its time where that is not the one of its place; size, body and sum come last.
 
     ``id_of`` reads an id as the store keeps it, ``shown`` says one that may be damaged.
     """
     seq, made, key, agent, session, parent, expires, target, root, size, body, checksum = row
     try:
-        framework, version, index, name, metadata, ttl, schema = _unpacked(body)
-        info = shaped(
-            {
-                "checkpoint_id": id_of(key),
-                "agent_id": agent,
-                "session_id": session,
-                "parent_id": None if parent is None else id_of(parent),
-                "framework": _FRAMEWORKS[framework],
-                "schema_version": version,
-                "step_index": index,
-                "step_name": name,
-                "metadata": metadata,
-                "created_at": moment(seq // TIES if made is None else made),
-                "ttl_seconds": ttl,
-                "handoff_target": target,
-                "handoff_schema": schema,
-                "checksum": checksum.hex(),
-                "content_id": root.hex(),
-                "size": size,
-            }
+        info = info_of_columns(
+            id_of(key),
+            agent,
+            session,
+            None if parent is None else id_of(parent),
+            seq // TIES if made is None else made,
+            target,
+            checksum,
+            root,
+            size,
+            unpacked(body),
         )
-        if expires is not None or ttl is not None:
+        if expires is not None or info.ttl_seconds is not None:
             end = info.expires_at
             if end is None or microseconds(end) != expires:
                 raise ValueError("its time to live does not fit")
@@ -96,8 +77,9 @@ def info_of(
     raise CheckpointIntegrityError((shown or id_of)(key), reason)
 
 
-def _unpacked(body: bytes) -> Any:
+def unpacked(data: bytes) -> Any:
+    """Return packed values; classes that are not known are given raw."""
     try:
-        return ormsgpack.unpackb(body)
+        return ormsgpack.unpackb(data)
     except ValueError:  # it holds more than plain values, or is damaged
-        return unpack(body, "raw")
+        return unpack(data, "raw")

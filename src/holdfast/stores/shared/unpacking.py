@@ -6,8 +6,8 @@ import os
 import threading
 from collections.abc import Iterable, Mapping
 
-from holdfast.core.format import checked, claimed_size, decompress
-from holdfast.core.tree import DEFAULT_LIMITS, too_much
+from holdfast.core.chunk_decoder import DEFAULT_LIMITS, too_much
+from holdfast.core.chunk_format import checked, claimed_size, decompress
 from holdfast.errors import StoreError
 
 _WORTH_A_THREAD = 2**20

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import random
 import sqlite3
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
@@ -16,17 +14,15 @@ from weakref import WeakSet
 
 from holdfast.errors import (
     CheckpointIntegrityError,
-    HoldfastError,
     InvalidArgumentError,
     StoreClosedError,
     StoreConnectionError,
-    StoreError,
     StoreFormatError,
-    StoreFullError,
-    StoreReadOnlyError,
 )
-from holdfast.stores.sqlite import guard as guard
+from holdfast.stores.shared.retry import Attempts, Rule, retry
+from holdfast.stores.sqlite import guard
 from holdfast.stores.sqlite import schema as sql
+from holdfast.stores.sqlite.errors import is_busy, translated
 from holdfast.system import forks, private_files
 
 T = TypeVar("T")
@@ -84,6 +80,8 @@ class Connections:
         self.closed = False
         self.allowance = guard.Allowance(path)
         self._in_child = in_child
+        waits = (_SHORTEST_WAIT, _LONGEST_WAIT)
+        self._rules = (Rule(is_busy, seconds=BUSY_SECONDS, shortest=waits[0], longest=waits[1]),)
         self._make_links()
         with self.errors():
             self._make_directory()
@@ -211,24 +209,19 @@ class Connections:
 
         A short random wait does better under many writers than SQLite's own, which grows.
         """
-        deadline = time.monotonic() + BUSY_SECONDS
-        wait = _SHORTEST_WAIT
-        while True:
-            try:
-                row = db.execute(statement).fetchone()
-                return None if row is None else row[0]
-            except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode & 0xFF not in (
-                    sqlite3.SQLITE_BUSY,
-                    sqlite3.SQLITE_LOCKED,
-                ):
-                    raise
-                if time.monotonic() > deadline:
-                    raise StoreConnectionError(
-                        f"{self.name} has been locked by another program for {BUSY_SECONDS:.0f} s"
-                    ) from error
-            time.sleep(random.uniform(0, wait))  # noqa: S311
-            wait = min(2 * wait, _LONGEST_WAIT)
+
+        def run() -> Any:
+            row = db.execute(statement).fetchone()
+            return None if row is None else row[0]
+
+        return retry(Attempts(self._rules, self._locked_out), run)
+
+    def _locked_out(self, error: Exception) -> Exception:
+        if not is_busy(error):
+            return error
+        return StoreConnectionError(
+            f"{self.name} has been locked by another program for {BUSY_SECONDS:.0f} s"
+        )
 
     def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Do work that writes: all or nothing. The caller holds ``write_lock``."""
@@ -325,46 +318,11 @@ class Connections:
         try:
             yield
         except sqlite3.Error as error:
-            raise self._translated(error) from error
+            if self.closed:
+                raise StoreClosedError(self.name) from error
+            raise translated(error, self.name, self.path) from error
         except UnicodeDecodeError as error:  # raised for the text of an error, too
             raise CheckpointIntegrityError(None, f"{self.path}: text that is no text") from error
-
-    def _translated(self, error: sqlite3.Error) -> HoldfastError:
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-        if self.closed:
-            return StoreClosedError(self.name)
-        if code == sqlite3.SQLITE_FULL:
-            return StoreFullError(f"{self.name} has no space left: free some and save again")
-        if code == sqlite3.SQLITE_READONLY or (
-            code == sqlite3.SQLITE_CANTOPEN and self._kept_out()
-        ):
-            return StoreReadOnlyError(
-                f"{self.name} is read-only: check the permissions of {self.path} and its directory"
-            )
-        if code == sqlite3.SQLITE_NOTADB:
-            return StoreFormatError(f"{self.path} is not an SQLite file; choose another path")
-        if code == sqlite3.SQLITE_CANTOPEN:
-            return StoreConnectionError(
-                f"{self.name} cannot be opened: check the path and permissions"
-            )
-        if code == sqlite3.SQLITE_CORRUPT or "decode to UTF-8" in str(error):
-            return CheckpointIntegrityError(
-                None, f"{self.path}: {error}; run verify() to see which checkpoints are affected"
-            )
-        if code in (sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_INTERRUPT) or "overflow" in str(error):
-            why = guard.ENDLESS if code == sqlite3.SQLITE_INTERRUPT else f"{error}; it is damaged"
-            return CheckpointIntegrityError(None, f"{self.path}: {why}")
-        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            return StoreConnectionError(f"{self.name} is locked by another program: {error}")
-        if code == sqlite3.SQLITE_IOERR:
-            return StoreError(f"{self.name} failed: {error}; check the disk and save again")
-        return StoreError(f"{self.name} failed: {error}")
-
-    def _kept_out(self) -> bool:
-        """Whether the file is there and its directory may not be written to, which SQLite needs."""
-        return self.path.exists() and not os.access(
-            self.path.parent, os.W_OK, effective_ids=os.access in os.supports_effective_ids
-        )
 
     def close(self) -> None:
         with self.write_lock:

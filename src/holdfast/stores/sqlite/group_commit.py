@@ -10,8 +10,8 @@ from typing import Protocol
 
 from holdfast.stores.async_base import AwaitedStore
 from holdfast.stores.base import Commit, NotesOnly
+from holdfast.stores.shared.per_loop import PerLoop
 from holdfast.stores.sqlite.pending import Pending
-from holdfast.system.forks import Locked
 from holdfast.system.threads import Threads
 
 
@@ -91,49 +91,18 @@ class Committer:
         self._thread.join()
 
 
-class Committers(Locked):
-    """Gives every event loop the committer that its tasks await; those of closed loops end."""
-
-    def __init__(self, store: Queue) -> None:
-        super().__init__()
-        self._store = store
-        self._of_loop: dict[asyncio.AbstractEventLoop, Committer] = {}
-
-    def _after_fork(self, in_child: bool) -> None:
-        super()._after_fork(in_child)
-        if in_child:  # threads are not copied, and the child has a loop of its own
-            self._of_loop = {}
-
-    def committer(self) -> Committer:
-        """That of the running loop."""
-        loop = asyncio.get_running_loop()
-        found = self._of_loop.get(loop)
-        if found is None:
-            found = Committer(self._store, loop)
-            with self._lock:
-                for gone in [known for known in self._of_loop if known.is_closed()]:
-                    self._of_loop.pop(gone).stop()
-                self._of_loop[loop] = found
-        return found
-
-    def close(self) -> None:
-        """Commit what is queued, and end all."""
-        with self._lock:
-            committers, self._of_loop = self._of_loop, {}
-        for committer in committers.values():
-            committer.close()
-
-
 class AsyncSqliteStore(AwaitedStore):
     """An SQLite store as event loops ask it: it reads in threads, and writes together."""
 
     def __init__(self, store: Queue, threads: Threads) -> None:
         super().__init__(store, threads.run)
-        self._committers = Committers(store)
+        self._committers = PerLoop(
+            lambda: Committer(store, asyncio.get_running_loop()), end=Committer.stop
+        )
 
     async def commit(self, commit: Commit | NotesOnly) -> None:
         """Return when the commit is durable; raise what it raised."""
-        await self._committers.committer().commit(commit)
+        await self._committers.get().commit(commit)
 
     async def close(self) -> None:
         """Commit what is queued, and close the store."""
@@ -142,4 +111,5 @@ class AsyncSqliteStore(AwaitedStore):
 
     def release(self) -> None:
         """Commit what is queued, and end the threads that do."""
-        self._committers.close()
+        for committer in self._committers.take_all():
+            committer.close()

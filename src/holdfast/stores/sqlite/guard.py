@@ -18,7 +18,7 @@ from functools import cache
 from itertools import chain, repeat
 from pathlib import Path
 
-from holdfast.core.format import MAX_CHUNK
+from holdfast.core.chunk_format import MAX_CHUNK
 from holdfast.errors import CheckpointIntegrityError, StoreFormatError
 from holdfast.stores.shared.rows import Row
 from holdfast.stores.sqlite import schema as sql

@@ -1,0 +1,1 @@
+"""What LangGraph asks of a checkpointer, as plans that either runtime carries out."""

@@ -1,0 +1,76 @@
+"""What every adapter begins with: the store it works on, and the directory whose files it keeps."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+from holdfast.client import Client, SyncClient
+from holdfast.errors import InvalidArgumentError
+from holdfast.runtime import AsyncRuntime, Runtime, SyncRuntime
+from holdfast.workspace import AsyncWorkspace, Workspace
+from holdfast.workspace.async_workspace import as_workspace
+
+
+@dataclass(frozen=True, slots=True)
+class AdapterStore:
+    """The store of an adapter, for plans that threads carry out and for those event loops do.
+
+    >>> from holdfast.adapters.opening import AdapterStore
+    >>> store = AdapterStore.of("memory://")
+    >>> store.client.sessions()
+    []
+    >>> store.close()
+    """
+
+    client: SyncClient
+    """For users of the adapter, who look at what it kept."""
+    sync: SyncRuntime
+    aio: AsyncRuntime
+    is_owned: bool
+    """Whether it is closed with the adapter, and not by who gave it."""
+
+    @classmethod
+    def of(cls, given: Client | SyncClient | str | None) -> Self:
+        """Return the store of a client, or open that of a URL (None: what ``holdfast`` finds)."""
+        if isinstance(given, Client):
+            client = SyncClient.over(given.runtime.sync())
+            return cls(client, client.runtime, given.runtime, is_owned=False)
+        if isinstance(given, SyncClient):
+            own = given.runtime
+            aio = AsyncRuntime(own.store, own.engine, url=own.url)
+            return cls(given, own, aio, is_owned=False)
+        if given is None or isinstance(given, str):
+            return cls.of(SyncClient.open(given)).owned()
+        raise InvalidArgumentError(
+            "an adapter is given a Client, a SyncClient or the URL of a store, "
+            f"not {type(given).__name__}"
+        )
+
+    def owned(self) -> Self:
+        """Return the same store, to be closed with the adapter."""
+        return replace(self, is_owned=True)
+
+    def close(self) -> None:
+        """Close the store if the adapter opened it; closing twice does nothing."""
+        if self.is_owned:
+            self.aio.release()
+            self.client.close()
+
+    async def aclose(self) -> None:
+        """Do what ``close`` does, on an event loop."""
+        if self.is_owned:
+            await self.aio.close()
+            self.client.close()
+
+
+def opened_workspace(given: Any, runtime: Runtime) -> tuple[Workspace, bool]:
+    """Return a workspace, or that of a directory's path, and whether the adapter is to close it."""
+    if isinstance(given, (Workspace, AsyncWorkspace)):
+        return as_workspace(given), False
+    if isinstance(given, (str, os.PathLike)):
+        return Workspace(given, runtime), True
+    raise InvalidArgumentError(
+        f"workspace is a Workspace or the path of a directory, not {type(given).__name__}"
+    )

@@ -1,0 +1,253 @@
+"""A list, a dict and a blob, each seen as a sequence of elements that can be cut into pages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from xxhash import xxh3_64_intdigest
+
+from holdfast.core.chunk_format import (
+    ELEMENT_SPLIT,
+    PAGED_DICT,
+    PAGED_LIST,
+    RECORD_KEYS,
+    RECORD_SPLIT,
+    WHOLE,
+    array_header,
+    map_header,
+)
+from holdfast.core.codec import Packer
+from holdfast.core.content_cuts import element_end
+from holdfast.core.page_cutter import Page, fingerprint
+
+
+@dataclass(slots=True)
+class Layout:
+    """How one value was cut: its pages if it has any, and the layouts of parts with their own."""
+
+    pages: list[Page] = field(default_factory=list)
+    children: dict[Any, Layout] = field(default_factory=dict)
+    limit: int = 0
+    """Above how many bytes elements were replaced; pages cut under another limit do not count."""
+
+
+@dataclass(slots=True)
+class Shrunk:
+    """A value's bytes with its large parts replaced."""
+
+    data: bytes
+    size: int
+    layout: Layout | None = None
+    has_refs: bool = False
+
+
+class Encoder(Protocol):
+    """What a view asks of the encoder."""
+
+    seed: int
+    packer: Packer
+
+    def pack(self, value: Any) -> bytes: ...
+
+    def emit(self, raw: bytes) -> bytes: ...
+
+    def shrink(
+        self,
+        value: Any,
+        layout: Layout | None,
+        limit: int,
+        path: tuple[str, ...],
+        packed: bytes = b"",
+    ) -> Shrunk: ...
+
+
+def is_plain_dict(value: dict[Any, Any]) -> bool:
+    """Return whether all keys are strings that msgpack takes as they are."""
+    if set(map(type, value)) > {str} or (value and type(next(iter(value))) is not str):
+        return False
+    try:
+        "".join(value).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+class Elements:
+    """A list; large elements are replaced by what the encoder shrinks them to."""
+
+    code = PAGED_LIST
+    header = staticmethod(array_header)
+
+    def __init__(self, encoder: Encoder, value: Any, layout: Layout, path: tuple[str, ...]) -> None:
+        self.encoder = encoder
+        self.layout = layout
+        self.path = path
+        self.parts: list[Any] = value
+        self.limit = ELEMENT_SPLIT
+        self.children: dict[Any, Layout] = {}
+        self._outside: dict[int, int] = {}  # bytes of replaced elements, by position
+        # Shrinking goes down into an element, so it is done once for each, not once for each look.
+        self._replaced: dict[int, bytes] = {}
+        self._last: tuple[int, bytes] = (-1, b"")
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    def key_at(self, at: int) -> Any:
+        """Return the name of the element in layouts."""
+        return at
+
+    def value_at(self, at: int) -> Any:
+        return self.parts[at]
+
+    def path_at(self, at: int) -> tuple[str, ...]:
+        return self.path
+
+    def shrunk(self, at: int) -> bytes:
+        """Return the bytes of one element's value, at most the limit."""
+        if self._last[0] == at:
+            return self._last[1]
+        if at in self._replaced:
+            return self._replaced[at]
+        value = self.value_at(at)
+        layout = self.layout.children.get(self.key_at(at))
+        data = b""
+        if layout is None:
+            data = self.encoder.pack(value)
+        if layout is not None or len(data) > self.limit:
+            small = self.encoder.shrink(value, layout, self.limit, self.path_at(at), data)
+            data = self._replaced[at] = small.data
+            if small.has_refs:
+                self.children[self.key_at(at)] = small.layout or Layout()
+                self._outside[at] = small.size - len(data)
+        self._last = (at, data)
+        return data
+
+    def element(self, at: int) -> tuple[bytes, bytes, int]:
+        data = self.shrunk(at)
+        return data, data, at + 1
+
+    def plain(self, at: int, count: int) -> Any:
+        """Return that many positions as a value of their own."""
+        return self.parts[at : at + count]
+
+    def span(self, at: int, count: int) -> bytes:
+        return self.encoder.packer.pack_trusting(self.plain(at, count))
+
+    def exact_span(self, at: int, count: int) -> tuple[bytes, bool]:
+        packer = self.encoder.packer
+        packer.saw_bytes = False
+        return packer.pack(self.plain(at, count)), packer.saw_bytes
+
+    def emit(self, at: int, parts: list[bytes], count: int) -> Page:
+        raw = self.header(count) + b"".join(parts)
+        outside = [self._outside[i] for i in range(at, at + count) if i in self._outside]
+        whole = self.exact_span(at, count)[0] if outside else raw
+        return Page(
+            count=count,
+            id=self.encoder.emit(raw),
+            size=len(raw) + sum(outside),
+            body=len(raw) - len(self.header(count)),
+            has_refs=bool(outside),
+            fingerprint=fingerprint(whole, self.encoder.seed),
+            first=xxh3_64_intdigest(parts[0]),
+        )
+
+    def whole(self) -> Shrunk | None:
+        """Return all elements in one piece, or None where they are too large to stand together."""
+        parts, size = [], 0
+        for at in range(len(self)):
+            data = self.element(at)[0]
+            parts.append(data)
+            size += len(data)
+            if size > WHOLE:
+                return None
+        header = self.header(len(self))
+        return Shrunk(
+            header + b"".join(parts),
+            len(header) + size + sum(self._outside.values()),
+            Layout(children=self.children) if self.children else None,
+            bool(self._outside),
+        )
+
+    def trusted(self) -> int:
+        """Return how many first positions of an append-only list may be skipped.
+
+        One page is looked at again all the same.
+        """
+        closed = [page for page in self.layout.pages if page.closed]
+        count = sum(page.count for page in closed)
+        if not closed or count > len(self):
+            return 0
+        chosen = len(self) % len(closed)
+        at = sum(page.count for page in closed[:chosen])
+        span, _ = self.exact_span(at, closed[chosen].count)
+        same = fingerprint(span, self.encoder.seed) == closed[chosen].fingerprint
+        return count if same else 0
+
+
+class Items(Elements):
+    """A dict with plain string keys; boundaries hang on the keys, so edits do not move them."""
+
+    code = PAGED_DICT
+    header = staticmethod(map_header)
+
+    def __init__(
+        self, encoder: Encoder, value: dict[str, Any], layout: Layout, path: tuple[str, ...]
+    ) -> None:
+        super().__init__(encoder, list(value.items()), layout, path)
+        if len(value) <= RECORD_KEYS:
+            self.limit = RECORD_SPLIT
+
+    def key_at(self, at: int) -> Any:
+        return self.parts[at][0]
+
+    def value_at(self, at: int) -> Any:
+        return self.parts[at][1]
+
+    def path_at(self, at: int) -> tuple[str, ...]:
+        return (*self.path, self.parts[at][0])
+
+    def element(self, at: int) -> tuple[bytes, bytes, int]:
+        key = self.encoder.pack(self.parts[at][0])
+        return key + self.shrunk(at), key, at + 1
+
+    def plain(self, at: int, count: int) -> Any:
+        return dict(self.parts[at : at + count])
+
+
+class Blob:
+    """Long text or bytes, cut after line ends where it has any."""
+
+    def __init__(self, encoder: Encoder, data: bytes) -> None:
+        self.encoder = encoder
+        self.data = data
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def element(self, at: int) -> tuple[bytes, bytes, int]:
+        end = element_end(self.data, at)
+        if end:
+            part = self.data[at:end]
+            return part, part, end
+        return self.data[at:], b"", len(self.data)
+
+    def span(self, at: int, count: int) -> bytes:
+        return self.data[at : at + count]
+
+    def exact_span(self, at: int, count: int) -> tuple[bytes, bool]:
+        return self.span(at, count), False
+
+    def emit(self, at: int, parts: list[bytes], count: int) -> Page:
+        raw = b"".join(parts)
+        return Page(
+            count=count,
+            id=self.encoder.emit(raw),
+            size=len(raw),
+            body=len(raw),
+            has_refs=False,
+            fingerprint=fingerprint(raw, self.encoder.seed),
+            first=xxh3_64_intdigest(parts[0]),
+        )

@@ -1,0 +1,133 @@
+"""Which store is meant where none is named: HOLDFAST_URL, else the nearest ``.holdfast/`` upwards.
+
+The library and the command line ask here, so both mean the same store in the same directory.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote, unquote, urlsplit
+
+from holdfast.errors import StoreConnectionError
+from holdfast.stores.shared.secrets import masked
+from holdfast.system import private_files
+
+VARIABLE = "HOLDFAST_URL"
+FOLDER = ".holdfast"
+FILE = "holdfast.db"
+DEFAULT_PATH = f"./{FOLDER}/{FILE}"
+
+
+@dataclass(frozen=True)
+class StoreLocation:
+    """Where a store is, and how that was found out."""
+
+    url: str
+    source: str
+    """``--store``, ``HOLDFAST_URL``, or the ``.holdfast/`` it was found in."""
+    folder: Path | None = None
+    """The directory that holds ``.holdfast/``, if it was found so."""
+
+    @property
+    def path(self) -> Path | None:
+        """Where it is on this disk; None for a server."""
+        parts = urlsplit(self.url)
+        if parts.scheme == "sqlite":
+            return Path(unquote(parts.path[1:]))
+        return Path(unquote(parts.netloc + parts.path)) if parts.scheme == "file" else None
+
+    @property
+    def shown(self) -> str:
+        """Its URL without what is secret in it."""
+        return masked(self.url)
+
+    def make_folder(self) -> None:
+        """Make its ``.holdfast/``, which git is told to ignore; nothing for any other store."""
+        if self.folder is None:
+            return
+        inside = self.folder / FOLDER
+        private_files.make_directories(str(inside))
+        ignore = inside / ".gitignore"
+        if not ignore.exists():
+            with open(ignore, "w", opener=private_files.opener) as file:
+                file.write("*\n")
+
+
+def find() -> StoreLocation | None:
+    """Return where the store is that is meant here; None if there is none yet."""
+    if os.environ.get(VARIABLE):
+        return StoreLocation(os.environ[VARIABLE], VARIABLE)
+    here = _here()
+    for folder in (here, *here.parents):
+        if os.path.isdir(folder / FOLDER):
+            _check_is_ours(folder / FOLDER)
+            return in_folder(folder)
+    return None
+
+
+def find_or_make() -> StoreLocation:
+    """Return where the store is that is meant here; a new one is made in this directory, aloud."""
+    location = find() or in_folder(_here())
+    if location.folder is not None and location.path is not None and not location.path.exists():
+        _log("a new store is made, %s: none is in this directory or above", location.path)
+        location.make_folder()
+    return location
+
+
+def warn_of_second(path: str | Path) -> None:
+    """Say aloud that the default file is made where another store was meant until now."""
+    if str(path) != DEFAULT_PATH or os.path.exists(path):
+        return
+    try:
+        known = find()
+    except StoreConnectionError:  # that of another user, which is not meant
+        return
+    if known is not None and known.folder not in (None, _here()):
+        _log(
+            "a second store is made, %s, below %s: from now on `holdfast` and open() take the new "
+            "one here. For the one above, use open() in place of sqlite()",
+            os.path.abspath(path),
+            known.path,
+            is_warning=True,
+        )
+
+
+def in_folder(folder: Path) -> StoreLocation:
+    """Return where the store in the ``.holdfast/`` of a directory is."""
+    return StoreLocation(url_of(folder / FOLDER / FILE), str(folder / FOLDER), folder)
+
+
+def url_of(file: Path) -> str:
+    """Return the URL of an SQLite file."""
+    return f"sqlite:///{quote(os.path.abspath(file))}"
+
+
+def _here() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise StoreConnectionError(
+            f"the current directory was removed: go to another, or name a store with {VARIABLE}"
+        ) from None
+
+
+def _check_is_ours(folder: Path) -> None:
+    """Refuse the store of another user: whoever left it there would read all that is saved."""
+    owner = os.lstat(folder).st_uid
+    mine = os.geteuid()
+    if owner == mine or (mine == 0 and str(owner) == os.environ.get("SUDO_UID")):
+        return
+    raise StoreConnectionError(
+        f"{folder} is the nearest store, but belongs to another user ({owner}, and this process "
+        f"is {mine}). If you trust it, name it: {VARIABLE}={url_of(folder / FILE)}; else make one "
+        "of your own with `holdfast init`"
+    )
+
+
+def _log(message: str, *args: object, is_warning: bool = False) -> None:
+    import logging
+
+    level = logging.WARNING if is_warning else logging.INFO
+    logging.getLogger("holdfast").log(level, message, *args)

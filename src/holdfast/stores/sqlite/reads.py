@@ -1,0 +1,200 @@
+"""What the SQLite store reads, each from one unchanging view of the file."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from itertools import chain, islice
+from operator import itemgetter
+from typing import Any
+
+from holdfast.errors import CheckpointIntegrityError
+from holdfast.model import microseconds
+from holdfast.stores.base import Query, Record, Stats, gather
+from holdfast.stores.shared.id_bounds import text_bounds, uuid_bounds
+from holdfast.stores.shared.rows import Row, bound_of
+from holdfast.stores.sqlite import schema as sql
+from holdfast.stores.sqlite.guard import Allowance
+from holdfast.stores.sqlite.rows import RecordAtPlace, key_of, name_of, placed_of, record_of
+
+BATCH = 500
+_BODY = -2
+"""Which column of a record may have any size."""
+
+
+class SqliteReads:
+    """What is read by a connection in a transaction, and no more than the file can hold."""
+
+    def __init__(self, allowance: Allowance) -> None:
+        self._allowance = allowance
+
+    def load(
+        self, db: sqlite3.Connection, checkpoint_id: str, verify: bool = True
+    ) -> Record | None:
+        """Return a record with everything it needs, or None."""
+        statement = f"{sql.SELECT_RECORDS} WHERE c.id = ? AND {sql.ALIVE}"
+        row = db.execute(statement, (key_of(checkpoint_id), now())).fetchone()
+        if row is None:
+            return None
+        info = record_of(row)
+        try:
+            return Record(info, gather(row[8], self._fetching(db), verify))
+        except CheckpointIntegrityError as error:
+            raise CheckpointIntegrityError(checkpoint_id, error.reason) from None
+
+    def fetch(self, db: sqlite3.Connection, names: Collection[bytes]) -> dict[bytes, bytes]:
+        """Return those of the chunks that are there."""
+        return self._fetching(db)(names)
+
+    def _fetching(
+        self, db: sqlite3.Connection
+    ) -> Callable[[Collection[bytes]], dict[bytes, bytes]]:
+        """Return what fetches chunks, and all in all no more than the file can hold."""
+        measure = self._allowance.measure()
+
+        def fetch(names: Collection[bytes]) -> dict[bytes, bytes]:
+            found: dict[bytes, bytes] = {}
+            for part in batches(list(names)):
+                for name, data in db.execute(sql.select_chunks(len(part)), part):
+                    if type(data) is bytes:  # else it is damaged, and lost
+                        measure(len(data))
+                        found[name] = data
+            return found
+
+        return fetch
+
+    def notes(
+        self,
+        db: sqlite3.Connection,
+        scopes: Collection[str] | None,
+        after: int,
+        limit: int | None,
+    ) -> list[Row]:
+        """Return the rows of notes, by their place."""
+        bounds, at_most = (after, now()), -1 if limit is None else limit
+        measured = partial(self._allowance.measured, column=4)
+        if scopes is None:
+            statement = f"{sql.SELECT_NOTES} {sql.BY_SEQ}"
+            return list(measured(db.execute(statement, (*bounds, at_most))))
+        rows: list[Row] = []
+        for part in batches([key_of(scope) for scope in set(scopes)]):
+            among = sql.notes_among(len(part), following=after > 0)
+            statement = f"{sql.SELECT_NOTES} {among} {sql.BY_SEQ}"
+            rows += measured(db.execute(statement, (*bounds, *part, at_most)))
+        return sorted(rows, key=itemgetter(0))[:limit]
+
+    def match(self, db: sqlite3.Connection, prefix: str, limit: int, after: str) -> list[str]:
+        """Return ids that begin so, in order: UUIDs first, then all others."""
+        past = key_of(after) if after else b""
+        found: list[tuple[bytes | str]] = []
+        uuids = uuid_bounds(prefix)
+        if isinstance(past, bytes) and uuids is not None:
+            found += db.execute(sql.MATCH_UUID, (*uuids, past, limit)).fetchall()
+        if len(found) < limit:
+            text = past if isinstance(past, str) else ""
+            bounds = (*_bounds(prefix), text, limit - len(found))
+            found += db.execute(sql.MATCH_TEXT, bounds).fetchall()
+        return [name_of(row[0]) for row in found]
+
+    def query(self, db: sqlite3.Connection, query: Query) -> list[RecordAtPlace]:
+        """Return the records asked for, each with its place."""
+        if query.ids is not None and len(query.ids) > BATCH:
+            ids = list(set(query.ids))
+            parts = [self.query(db, replace(query, ids=part)) for part in batches(ids)]
+            together = sorted(chain.from_iterable(parts), key=itemgetter(0), reverse=True)
+            return together[: query.limit]
+        found: list[RecordAtPlace] = []
+        for bounds in _untils(query):
+            left = None if query.limit is None else query.limit - len(found)
+            part = replace(query, limit=left)
+            selected = self._allowance.measured(_select(db, part, *bounds), _BODY)
+            rows: Iterator[RecordAtPlace] = map(placed_of, selected)
+            if query.tags:
+                rows = filter(lambda placed: query.tagged(placed[1]), rows)
+            found += islice(rows, left)
+        return found
+
+    def heads(self, db: sqlite3.Connection, agent_id: str | None) -> list[Row]:
+        """Return the rows of sessions, each with its newest record."""
+        where, values = ("WHERE s.agent = ?", (agent_id,)) if agent_id is not None else ("", ())
+        moment = now()
+        statement = f"{sql.SELECT_HEADS} {where} {sql.NEWEST_FIRST}"
+        rows = db.execute(statement, (moment, moment, *values))
+        return list(self._allowance.measured(rows, _BODY - 1))
+
+    def stats(self, db: sqlite3.Connection) -> Stats:
+        """Return what there is."""
+        return Stats(*db.execute(sql.STATS, {"now": now()}).fetchone())
+
+
+def now() -> int:
+    """Return microseconds since 1970."""
+    return microseconds(datetime.now(UTC))
+
+
+def batches(rows: list[Any]) -> Iterator[list[Any]]:
+    """Yield the same, some at a time."""
+    for start in range(0, len(rows), BATCH):
+        yield rows[start : start + BATCH]
+
+
+def _bounds(prefix: str) -> tuple[str, str | bytes]:
+    """Return the bounds of a prefix; any bytes come after all text."""
+    low, high = text_bounds(prefix)
+    return low, b"" if high is None else high
+
+
+def _untils(query: Query) -> list[tuple[str, list[Any]]]:
+    """What ``until`` requires, in parts that come one after the other, the newest first."""
+    if query.until is None:
+        return [("", [])]
+    place = bound_of(query.until)
+    return [
+        (sql.PLACED_LATER, [place, microseconds(query.until)]),
+        (sql.MADE_UNTIL, [place]),
+    ]
+
+
+def _select(
+    db: sqlite3.Connection, query: Query, condition: str, bound: list[Any]
+) -> sqlite3.Cursor:
+    where, values = _where(query, condition, bound)
+    # Tags are compared by the caller, so with them the statement cannot know where to stop.
+    limit = -1 if query.limit is None or query.tags else query.limit
+    statement = f"{sql.SELECT_RECORDS} {where} {sql.NEWEST_FIRST} LIMIT ?"
+    return db.execute(statement, (*values, limit))
+
+
+def _where(query: Query, condition: str, bound: list[Any]) -> tuple[str, list[Any]]:
+    """The conditions of a query; every value is bound, never written into the statement."""
+    conditions = [condition] if condition else []
+    values = [*bound]
+
+    def require(condition: str, *bound: Any) -> None:
+        conditions.append(condition)
+        values.extend(bound)
+
+    if query.ids is not None:
+        keys = [key_of(i) for i in query.ids]
+        require(f"c.id IN ({','.join('?' * len(keys))})", *keys)
+    if query.agent_id is not None:
+        require("s.agent = ?", query.agent_id)
+    if query.session_id is not None:
+        require("s.session = ?", query.session_id)
+    if query.session_prefix is not None:
+        low, high = _bounds(query.session_prefix)
+        require("s.session >= ? AND s.session < ?", low, high)
+    if query.parent_id is not None:
+        require("c.parent = ?", key_of(query.parent_id))
+    if query.handoff_target is not None:
+        require("c.target = ?", query.handoff_target)
+    if query.since is not None:
+        require(sql.MADE_SINCE, bound_of(query.since), microseconds(query.since))
+    if query.before is not None:
+        require(sql.OLDER_THAN, key_of(query.before))
+    if not query.include_expired:
+        require(sql.ALIVE, now())
+    return ("WHERE " + " AND ".join(conditions) if conditions else ""), values

@@ -1,0 +1,158 @@
+"""What the SQLite store writes, in one transaction with all who came together."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Collection
+from datetime import datetime
+from itertools import count
+from typing import Any
+
+from holdfast.errors import (
+    CheckpointConflictError,
+    FencedError,
+    HoldfastError,
+    MissingBaseError,
+    MissingParentError,
+    NoteExistsError,
+    NotTheHeadError,
+)
+from holdfast.model import microseconds
+from holdfast.stores.base import NOTE_TIES, Commit, NotesOnly, place_after
+from holdfast.stores.shared.rows import Row, check_time
+from holdfast.stores.sqlite import schema as sql
+from holdfast.stores.sqlite.pending import Pending
+from holdfast.stores.sqlite.reads import BATCH, now
+from holdfast.stores.sqlite.rows import key_of, name_of, note_row, record_row
+from holdfast.system import crash_points
+
+_SESSIONS_KNOWN = 10_000
+
+
+class SqliteWrites:
+    """What is written by the connection that writes, in a transaction."""
+
+    def __init__(self, removals: Callable[[], Any]) -> None:
+        self._removals = removals
+        self._session_keys: dict[tuple[str, str], int] = {}
+        self._new_sessions: dict[tuple[str, str], int] = {}
+
+    def commit(self, db: sqlite3.Connection, batch: list[Pending]) -> None:
+        """Write all that can be kept; what cannot be is told why."""
+        self._new_sessions = {}
+        chunks: list[Row] = []
+        crash_points.reach("sqlite:begun")
+        moment = time.time_ns() // 1000  # not earlier: gc takes older chunks it knows no record of
+        for pending in batch:
+            try:
+                self._insert(db, pending.commit)
+            except HoldfastError as error:
+                pending.error = error
+            else:
+                chunks += [(name, moment, data) for name, data in pending.commit.chunks.items()]
+        crash_points.reach("sqlite:record_written")
+        db.executemany(sql.INSERT_CHUNK, chunks)
+        crash_points.reach("sqlite:chunks_written")
+
+    def committed(self) -> None:
+        """Remember the sessions that were new, now that they are there."""
+        crash_points.reach("sqlite:committed")
+        if len(self._session_keys) > _SESSIONS_KNOWN:
+            self._session_keys.clear()
+        self._session_keys.update(self._new_sessions)
+
+    def _insert(self, db: sqlite3.Connection, commit: Commit | NotesOnly) -> None:
+        removals = commit.removals if isinstance(commit, NotesOnly) else None
+        if removals is not None and removals != self._removals():
+            raise MissingBaseError
+        fence = commit.unless
+        if (
+            fence is not None
+            and db.execute(sql.EXISTS_NOTE, (key_of(fence[0]), fence[1])).fetchone()
+        ):
+            raise FencedError(fence)
+        seen: set[tuple[str, str]] = set()
+        for note in commit.notes:
+            taken = db.execute(sql.EXISTS_NOTE, (key_of(note.scope), note.key)).fetchone()
+            if taken is not None or (note.scope, note.key) in seen:
+                raise NoteExistsError(note)
+            seen.add((note.scope, note.key))
+        if isinstance(commit, Commit):
+            self._insert_record(db, commit)
+        if commit.notes:
+            (last,) = db.execute(sql.LAST_NOTE).fetchone()
+            rows = map(note_row, count(max(now() * NOTE_TIES, last + 1)), commit.notes)
+            db.executemany(sql.INSERT_NOTE, rows)
+
+    def _insert_record(self, db: sqlite3.Connection, commit: Commit) -> None:
+        info = commit.info
+        if commit.base is not None and not _exists(db, commit.base):
+            raise MissingBaseError
+        parent = info.parent_id if commit.needs_parent else None
+        if parent is not None and parent != commit.base and not _exists(db, parent):
+            raise MissingParentError
+        session = (info.agent_id, info.session_id)
+        key = self._session_keys.get(session) or self._new_sessions.get(session)
+        if key is None:
+            db.execute(sql.INSERT_SESSION, session)
+            (key,) = db.execute(sql.SELECT_SESSION, session).fetchone()
+            self._new_sessions[session] = key
+        check_time(info.created_at)
+        last = db.execute(sql.LAST_OF_SESSION, (key,)).fetchone()
+        if commit.follows is not None and commit.follows != (
+            "" if last is None else name_of(last[1])
+        ):
+            raise NotTheHeadError
+        after = None if last is None else last[0]
+        if commit.behind is not None:
+            after = max((seq for each in commit.behind for seq in _places(db, each)), default=None)
+        seq = place_after(info.created_at, after)
+        try:
+            db.execute(sql.INSERT_CHECKPOINT, record_row(info, key, seq))
+        except sqlite3.IntegrityError as error:
+            if "checkpoints.seq" not in str(error):
+                raise CheckpointConflictError(info.checkpoint_id) from None
+            (free,) = db.execute(sql.FREE_PLACE, (seq,)).fetchone()
+            try:
+                db.execute(sql.INSERT_CHECKPOINT, record_row(info, key, free))
+            except sqlite3.IntegrityError:
+                raise CheckpointConflictError(info.checkpoint_id) from None
+
+
+def delete(db: sqlite3.Connection, checkpoint_ids: Collection[str]) -> int:
+    """Remove records and all notes of these scopes; return how many records there were."""
+    keys = [(key_of(checkpoint_id),) for checkpoint_id in checkpoint_ids]
+    db.executemany(sql.DELETE_NOTES, keys)
+    return db.executemany(sql.DELETE, keys).rowcount
+
+
+def sweep(db: sqlite3.Connection, moment: datetime) -> int:
+    """Remove expired records with their notes, and expired notes; return how many records."""
+    db.execute(sql.SWEEP_NOTES, {"now": microseconds(moment)})
+    return db.execute(sql.SWEEP, (microseconds(moment),)).rowcount
+
+
+def dead_chunks(db: sqlite3.Connection, live: Collection[bytes], bound: int) -> list[Row]:
+    """Return the rows of chunks that are not live and were last written before then."""
+    return [row for row in db.execute(sql.OLD_CHUNKS, (bound,)) if row[1] not in live]
+
+
+def drop_chunks(db: sqlite3.Connection, rows: list[Row]) -> None:
+    """Remove chunks, but for those that were saved again meanwhile."""
+    db.executemany(sql.DROP_CHUNK, rows)
+
+
+def give_back_space(db: sqlite3.Connection) -> int:
+    """Shorten the file by some of its free pages; return how many are left."""
+    db.execute(f"PRAGMA incremental_vacuum({BATCH})").fetchall()
+    (free,) = db.execute("PRAGMA freelist_count").fetchone()
+    return int(free)
+
+
+def _exists(db: sqlite3.Connection, checkpoint_id: str) -> bool:
+    return db.execute(sql.EXISTS, (key_of(checkpoint_id),)).fetchone() is not None
+
+
+def _places(db: sqlite3.Connection, checkpoint_id: str) -> list[int]:
+    return [seq for (seq,) in db.execute(sql.PLACE, (key_of(checkpoint_id),))]
