@@ -52,7 +52,7 @@ def lock(fd: int, how: int = fcntl.LOCK_EX) -> bool:
 
 
 def _leave_to_parent() -> None:
-    """A lock is held until the last copy of its file is closed."""
+    """Close what a fork copied: a lock is held until the last copy of its file is closed."""
     for file in _held:
         file.close()
 

@@ -11,7 +11,7 @@ FILE_MODE, DIRECTORY_MODE = 0o600, 0o700
 
 
 def opener(path: str, flags: int) -> int:
-    """For ``open(..., opener=opener)``: a file that is made is its owner's alone."""
+    """Open a file, for ``open(..., opener=opener)``: one that is made is its owner's alone."""
     return os.open(path, flags, FILE_MODE)
 
 

@@ -33,7 +33,7 @@ _OURS = re.compile(rb".*holdfast-[a-z-]+-[0-9a-f]{16}", re.DOTALL)
 
 
 def notes_of(files: Collection[str]) -> str:
-    """Where things are noted for a store that lives in these files, or in none on this disk."""
+    """Return where things are noted for a store that lives in these files, or in none here."""
     for first in files:
         above, name = os.path.split(first)
         if os.path.isdir(first):
@@ -112,7 +112,7 @@ def left_behind(files: Collection[str], remove: bool = True) -> list[str]:
 
 
 def _is_ours(path: bytes, token: str) -> bool:
-    """Whether only a maker can have given it that name: a store may come from anybody."""
+    """Return whether only a maker can have given it that name: a store may come from anybody."""
     return _OURS.fullmatch(os.path.basename(path)) is not None and path.endswith(token.encode())
 
 

@@ -17,7 +17,7 @@ from holdfast.system.file_lock import locked
 from holdfast.system.private_files import make_directories
 
 
-class Chunks:
+class ChunkFiles:
     """The chunks in ``<root>/.chunks``, in folders by the first digits of their names."""
 
     def __init__(self, root: str) -> None:
@@ -43,7 +43,7 @@ class Chunks:
             sync_directory(folder)
 
     def fetch(self, names: Collection[bytes]) -> dict[bytes, bytes]:
-        """Those that are there."""
+        """Return those that are there."""
         found: dict[bytes, bytes] = {}
         for name in names:
             try:
@@ -75,7 +75,7 @@ class Chunks:
             remove_drafts(folder, of_old_versions=True)
 
     def sizes(self) -> list[int]:
-        """The sizes of all."""
+        """Return the sizes of all."""
         return [os.stat(path).st_size for _, path in self._all()]
 
     def _path(self, name: bytes) -> str:

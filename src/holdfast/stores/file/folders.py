@@ -37,7 +37,7 @@ _HINTS_KEPT = 10_000
 _ATTEMPTS = 100
 
 
-class Folders:
+class DocumentFolders:
     """The directories and documents below a root; safe for many threads and processes."""
 
     def __init__(self, root: str) -> None:
@@ -47,11 +47,11 @@ class Folders:
         _make_directories(root)
 
     def folder(self, agent_id: str, session_id: str) -> str:
-        """The directory of a session."""
+        """Return the directory of a session."""
         return os.path.join(self.root, quoted(agent_id), quoted(session_id))
 
     def path(self, agent_id: str, session_id: str, checkpoint_id: str, suffix: str) -> str:
-        """The place of a document."""
+        """Return the place of a document."""
         stem = quoted(checkpoint_id)
         if is_hashed(stem):
             raise InvalidArgumentError(f"an id of {len(checkpoint_id)} characters names no file")
@@ -60,12 +60,12 @@ class Folders:
     def documents(
         self, agent_id: str | None = None, session_id: str | None = None
     ) -> Iterator[tuple[str, str]]:
-        """The checkpoint id and path of every document, as its name has it."""
+        """Return the checkpoint id and path of every document, as its name has it."""
         for folder in self._folders(agent_id, session_id):
             yield from self.documents_in(folder)
 
     def documents_in(self, folder: str) -> Iterator[tuple[str, str]]:
-        """The same of one directory."""
+        """Yield the same of one directory."""
         for entry in entries(folder):
             stem, suffix = os.path.splitext(entry.name)
             if suffix in (JSON, BINARY) and not entry.name.startswith("."):
@@ -83,7 +83,7 @@ class Folders:
                 yield os.path.join(agent, quoted(session_id))
 
     def find(self, checkpoint_id: str, likely: str | None = None) -> str | None:
-        """The path of a checkpoint's document, looked for first where it may well be."""
+        """Return the path of a checkpoint's document, looked for first where it may well be."""
         stem = quoted(checkpoint_id)
         if is_hashed(stem):
             return None
@@ -99,7 +99,7 @@ class Folders:
         return None
 
     def has(self, folder: str, checkpoint_id: str) -> bool:
-        """Whether a directory has the document of a checkpoint."""
+        """Return whether a directory has the document of a checkpoint."""
         stem = os.path.join(folder, quoted(checkpoint_id))
         return any(_exists(stem + suffix) for suffix in (JSON, BINARY))
 
@@ -214,7 +214,7 @@ def tidy_folder(folder: str) -> None:
 
 
 def quoted(name: str) -> str:
-    """A name as one part of a path, to be read by people: reversible, or cut and hashed if long."""
+    """Return a name as one part of a path that people can read; cut and hashed if it is long."""
     part = quote(name, safe=" @+=,", errors="surrogatepass").replace("~", "%7E")
     if part.startswith("."):
         part = "%2E" + part[1:]
@@ -222,23 +222,23 @@ def quoted(name: str) -> str:
 
 
 def hashed(name: str, part: str) -> str:
-    """The beginning of a name as a part of a path, made unique by its hash."""
+    """Return the beginning of a name as a part of a path, made unique by its hash."""
     digest = sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
     return f"{part[:80]}~{digest}"
 
 
 def is_hashed(part: str) -> bool:
-    """Whether a part of a path does not tell the whole name."""
+    """Return whether a part of a path does not tell the whole name."""
     return "~" in part
 
 
 def unquoted(part: str) -> str:
-    """The name that a part of a path tells."""
+    """Return the name that a part of a path tells."""
     return unquote(part, errors="surrogatepass")
 
 
 def directories(path: str) -> list[str]:
-    """The directories in a directory, those that begin with a dot left out."""
+    """Return the directories in a directory, those that begin with a dot left out."""
     return [e.path for e in entries(path) if e.is_dir() and not e.name.startswith(".")]
 
 

@@ -28,7 +28,7 @@ _FIELDS = {
 
 
 def compose_note(note: Note, seq: int) -> bytes:
-    """The document of a note."""
+    """Return the document of a note."""
     until = note.expires_at
     head = {
         "scope": note.scope,
@@ -50,7 +50,7 @@ def compose_note(note: Note, seq: int) -> bytes:
 
 
 def read_note(document: bytes) -> Note:
-    """The note of a document; damage is CheckpointIntegrityError without an id."""
+    """Return the note of a document; damage is CheckpointIntegrityError without an id."""
     data = loads(document)
     if type(data) is not dict or type(data.get("holdfast")) is not int:
         raise _damaged("it is not the document of a note")

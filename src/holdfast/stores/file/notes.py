@@ -27,7 +27,7 @@ from holdfast.stores.base import NOTE_TIES, Note
 from holdfast.stores.file.folders import (
     JSON,
     LONGEST_LINE,
-    Folders,
+    DocumentFolders,
     directories,
     hashed,
     is_hashed,
@@ -63,20 +63,20 @@ class NotePosition(NamedTuple):
 
     @property
     def stem(self) -> str:
-        """The part of its document's name that stands for the key."""
+        """Return the part of its document's name that stands for the key."""
         return os.path.basename(self.path)[_DIGITS + 1 : -len(JSON)]
 
 
 class Notes:
     """The notes below a root; safe for many threads and processes."""
 
-    def __init__(self, folders: Folders) -> None:
+    def __init__(self, folders: DocumentFolders) -> None:
         self.folders = folders
         self.root = os.path.join(folders.root, ".notes")
         self._lock = os.path.join(self.root, ".lock")
 
     def changing(self) -> LockFile:
-        """Nobody else reads or writes notes until it is closed, and nothing half done is left."""
+        """Keep all others from notes until it is closed; see that nothing half done is left."""
         with suppress(FileExistsError):
             make_directory(self.root)
         held = LockFile(self._lock)
@@ -89,13 +89,13 @@ class Notes:
         return held
 
     def any(self) -> bool:
-        """Whether notes were ever written."""
+        """Return whether notes were ever written."""
         return bool(entries(self.root))
 
     def find(
         self, scopes: Collection[str] | None, after: int, limit: int | None, now: datetime
     ) -> list[Note]:
-        """Notes past a place that have not expired, by ``seq``."""
+        """Return notes past a place that have not expired, by ``seq``."""
         if not self.any():
             return []
         with locked(self._lock, shared=True):
@@ -129,7 +129,7 @@ class Notes:
         return promise
 
     def has(self, scope: str, key: str) -> bool:
-        """Whether a scope has a note, while ``changing``."""
+        """Return whether a scope has a note, while ``changing``."""
         return _part(key) in {place.stem for place in _in_folder(self._folder(scope), scope)}
 
     def remove(self, scopes: Iterable[str]) -> None:
@@ -146,7 +146,7 @@ class Notes:
         remove_drafts(self.root, of_old_versions=True)
 
     def place(self, scope: str, key: str, seq: int) -> NotePosition:
-        """Where a note belongs."""
+        """Return where a note belongs."""
         name = f"{seq:0{_DIGITS}}-{_part(key)}{JSON}"
         return NotePosition(seq, scope, key, os.path.join(self._folder(scope), name))
 
@@ -184,7 +184,7 @@ class Notes:
             taken[note.scope].add(stem)
 
     def _reserve(self, number: int) -> int:
-        """The first of that many places that no note has had; the lock's file has the last."""
+        """Return the first of that many places no note has had; the lock's file has the last."""
         with open(self._lock, "r+b") as file:
             text = file.read(_DIGITS + 1).strip()
             if text.isdigit() and len(text) <= _DIGITS:
@@ -219,7 +219,7 @@ class Promise:
 
     @classmethod
     def read(cls, notes: Notes, path: str) -> Promise:
-        """The promise that a writer left."""
+        """Return the promise that a writer left."""
         with open_document(path) as file:
             data = loads(file.read())
         try:
@@ -243,11 +243,11 @@ class Promise:
         self._notes.sync()
 
     def is_kept(self) -> bool:
-        """Whether all is there: the record comes last."""
+        """Return whether all is there: the record comes last."""
         return self._record_folder() is not None
 
     def _record_folder(self) -> str | None:
-        """Where the record is, if it is there."""
+        """Return where the record is, if it is there."""
         if self._record is None:
             return None
         agent_id, session_id, checkpoint_id, checksum = self._record
@@ -294,7 +294,7 @@ def _in_folder(folder: str, scope: str) -> Iterator[NotePosition]:
 
 
 def _read(place: NotePosition) -> Note | None:
-    """A note; None if it was removed just now. A damaged one does not fit its checksum."""
+    """Return a note; None if it was removed just now. A damaged one does not fit its checksum."""
     try:
         with open_document(place.path) as file:
             note = read_note(file.read())
@@ -314,7 +314,7 @@ def _damaged(place: NotePosition) -> Note:
 
 
 def _part(name: str) -> str:
-    """A name as one part of a path, unique also where capital letters are like small ones."""
+    """Return a name as one part of a path, unique also where letters have no case."""
     part = quoted(name)
     return part if part and name == name.lower() else hashed(name, part)
 

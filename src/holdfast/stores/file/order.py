@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 
-from holdfast.stores.file.folders import LAST, Folders
+from holdfast.stores.file.folders import LAST, DocumentFolders
 from holdfast.system.private_files import opener
 
 Last = tuple[int, str]
@@ -22,12 +22,12 @@ Last = tuple[int, str]
 class Order:
     """Who is last in each session; asked and told while the root is locked."""
 
-    def __init__(self, folders: Folders, scan: Callable[[str], Iterable[Last]]) -> None:
+    def __init__(self, folders: DocumentFolders, scan: Callable[[str], Iterable[Last]]) -> None:
         self._folders = folders
         self._scan = scan
 
     def last(self, folder: str) -> Last | None:
-        """The last document of a session, if it has any."""
+        """Return the last document of a session, if it has any."""
         return self._noted(folder) or max(self._scan(folder), default=None)
 
     def _noted(self, folder: str) -> Last | None:
@@ -48,7 +48,7 @@ class Order:
 
 @lru_cache(1)
 def _boot() -> str:
-    """Which start of this machine it is; nothing where that is not told."""
+    """Return which start of this machine it is; nothing where that is not told."""
     try:
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
             return file.read().strip()

@@ -144,7 +144,7 @@ class Bucket(Locked):
         _was_used = True
 
     def _all(self, work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-        """What the work makes of each; the first error ends it, once nothing of it goes on."""
+        """Return what the work makes of each; the first error ends it, once nothing goes on."""
         if len(items) == 1:
             return [work(items[0])]
         with self._lock:
@@ -169,7 +169,7 @@ class Bucket(Locked):
 
 
 async def _all_async(work: Callable[[Any], Awaitable[Any]], items: Sequence[Any]) -> list[Any]:
-    """What the work makes of each; the first error ends it, once nothing of it goes on."""
+    """Return what the work makes of each; the first error ends it, once nothing goes on."""
     gate = asyncio.Semaphore(_AT_ONCE)
     failures: list[Exception] = []
 
@@ -215,7 +215,7 @@ async def _aput(store: ObjectStore, item: tuple[str, bytes]) -> None:
 
 
 def _directory_of(store: ObjectStore) -> str | None:
-    """The directory that a store of objects is, if it is one."""
+    """Return the directory that a store of objects is, if it is one."""
     from obstore.store import LocalStore
 
     if not isinstance(store, LocalStore) or store.prefix is None:
@@ -270,7 +270,7 @@ async def _adelete(store: ObjectStore, paths: Sequence[str]) -> None:
 
 
 def _deletions(store: ObjectStore, paths: Sequence[str]) -> list[Sequence[str]]:
-    """What to delete by one call each: all at once only where one that is gone is no error."""
+    """Return what to delete by one call each: all at once only where a missing one is no error."""
     from obstore.store import S3Store
 
     return [paths] if isinstance(store, S3Store) else [[path] for path in paths]
@@ -292,7 +292,7 @@ def _writes(step: object) -> bool:
 
 
 def errors() -> tuple[type[Exception], ...]:
-    """Everything that obstore raises."""
+    """Return everything that obstore raises."""
     from obstore.exceptions import BaseError
 
     return BaseError, OSError
@@ -324,7 +324,7 @@ def _checked_store(store: object) -> object:
 
 
 def _shown(url: str) -> str:
-    """The URL, which has no secrets; what is wrong with one is said without showing it."""
+    """Return the URL, which has no secrets; what is wrong with one is said without showing it."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -367,7 +367,7 @@ def _opened(
 
 
 def _patience(timeout: float) -> tuple[ClientConfig, RetryConfig]:
-    """How long to wait for answers, and how often to ask again: about twice the time in all."""
+    """Return how long to wait for answers, and how often to ask: about twice the time in all."""
     return (
         {
             "timeout": timedelta(seconds=timeout),

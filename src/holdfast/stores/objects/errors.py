@@ -44,12 +44,12 @@ _STATUS = re.compile(r"status code: (\d{3})|status: (\d{3})")
 
 
 def is_about_bucket(text: str) -> bool:
-    """Whether it is not an object that is missing, but the place of them all."""
+    """Return whether it is not an object that is missing, but the place of them all."""
     return _holds(text, _NO_BUCKET)
 
 
 def explained(error: Exception, name: str, timeout: float, writing: bool) -> HoldfastError:
-    """The error of ours that says what happened and what to do."""
+    """Return the error of ours that says what happened and what to do."""
     text = str(error)
     code = _CODE.search(text)
     said = code[1] if code else ""
@@ -117,7 +117,7 @@ def _unreachable(
 
 
 def _plain(text: str) -> str:
-    """The first line, without the addresses that are in it."""
+    """Return the first line, without the addresses that are in it."""
     return re.sub(r"\w+://\S+", "…", text.strip().split("\n", 1)[0])
 
 

@@ -25,13 +25,13 @@ class BlobLocation:
 
     @property
     def path(self) -> str:
-        """The path of the object."""
+        """Return the path of the object."""
         name = self.name.hex()
         return f"{self.owner.hex()}/{name[:2]}/{name}-{self.upload.hex()}"
 
     @classmethod
     def of_path(cls, path: str, size: int) -> BlobLocation | None:
-        """The location that has this path, or None if it is none of ours."""
+        """Return the location that has this path, or None if it is none of ours."""
         owner, _, last = path.partition("/")
         name, _, upload = last.rpartition("/")[2].partition("-")
         try:
@@ -41,12 +41,12 @@ class BlobLocation:
         return location if location.path == path and len(location.name) == ID_BYTES else None
 
     def stub(self) -> bytes:
-        """What the store within keeps in the chunk's stead."""
+        """Return what the store within keeps in the chunk's stead."""
         return _STUB.pack(_MARK, self.owner, self.upload, self.size)
 
     @classmethod
     def of_stub(cls, name: bytes, stored: bytes) -> BlobLocation | None:
-        """The location that a stub leads to, or None if this is a chunk."""
+        """Return the location that a stub leads to, or None if this is a chunk."""
         if len(stored) != _STUB.size or stored[:1] != _MARK:
             return None
         _, owner, upload, size = _STUB.unpack(stored)

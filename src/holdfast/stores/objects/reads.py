@@ -36,7 +36,7 @@ class BlobReads:
         self._owner: bytes | None = None
 
     def _owner_id(self) -> BlobPlan[bytes | None]:
-        """What the paths of this store's objects begin with, so that gc takes no other's."""
+        """Return what the paths of this store's objects begin with, so that gc takes no other's."""
         if self._owner is None:
             for note in (yield notes_within([SCOPE], 0, None)):
                 if not note.is_intact():
@@ -45,7 +45,7 @@ class BlobReads:
         return self._owner
 
     def load(self, checkpoint_id: str, verify: bool = True) -> BlobPlan[Record | None]:
-        """The record, and then one fetch for each level of its chunks."""
+        """Return the record, and then one fetch for each level of its chunks."""
         query = Query(ids=[checkpoint_id])
         infos = yield Within(lambda store: store.query(query))
         if not infos:
@@ -59,7 +59,7 @@ class BlobReads:
             raise CheckpointIntegrityError(checkpoint_id, error.reason) from None
 
     def fetch(self, names: Collection[bytes]) -> BlobPlan[dict[bytes, bytes]]:
-        """Chunks by name, wherever they lie."""
+        """Return chunks by name, wherever they lie."""
         found: dict[bytes, bytes] = {}
         tried: dict[bytes, BlobLocation] = {}
         for _ in range(ATTEMPTS):
@@ -84,7 +84,7 @@ class BlobReads:
     def notes(
         self, scopes: Collection[str] | None, after: int = 0, limit: int | None = None
     ) -> BlobPlan[list[Note]]:
-        """Notes, without those that this store writes for itself."""
+        """Return notes, without those that this store writes for itself."""
         if scopes is not None:
             return (yield notes_within(scopes, after, limit))  # type: ignore[no-any-return]
         found: list[Note] = []
@@ -108,7 +108,7 @@ class BlobReads:
         return (yield Within(lambda store: store.heads(agent_id)))  # type: ignore[no-any-return]
 
     def stats(self) -> BlobPlan[Stats]:
-        """What the store within holds, with the sizes of objects instead of those of stubs."""
+        """Return what the store within holds, with the sizes of objects instead of stubs."""
         stats: Stats = yield Within(lambda store: store.stats())
         apart = 0
         listing = yield from self._list()
@@ -122,7 +122,7 @@ class BlobReads:
         return None if owner is None else (yield ListObjects(owner.hex()))
 
     def _next(self, listing: Any) -> BlobPlan[list[tuple[BlobLocation, datetime]] | None]:
-        """Objects of ours, each with when it was written; None at the end."""
+        """Return objects of ours, each with when it was written; None at the end."""
         page = [] if listing is None else (yield NextPage(listing))
         if not page:
             return None

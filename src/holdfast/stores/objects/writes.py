@@ -40,7 +40,7 @@ class BlobWrites(BlobReads):
     """Plans that change what is kept, and all that only read."""
 
     def _new_owner_id(self) -> BlobPlan[bytes]:
-        """The same; at the first save it is drawn."""
+        """Return the same; at the first save it is drawn."""
         while (owner := (yield from self._owner_id())) is None:
             note = Note.of(SCOPE, "owner", compress(pack(os.urandom(8))))
             try:
@@ -148,7 +148,7 @@ class BlobWrites(BlobReads):
                 del claims[taken.note.scope]
 
     def _referred(self, locations: Collection[BlobLocation]) -> BlobPlan[set[BlobLocation]]:
-        """Those that a stub leads to."""
+        """Return those that a stub leads to."""
         stored = yield fetch_within(list({location.name for location in locations}))
         return set(locations_in(stored).values()) & set(locations)
 
@@ -162,7 +162,7 @@ class BlobWrites(BlobReads):
 
 
 def _claim(upload: bytes) -> Note:
-    """The note that whoever commits or removes the objects of an upload has to be first with."""
+    """Return the note that who commits or removes the objects of an upload has to be first with."""
     until = datetime.now(UTC) + _CLAIM_LASTS
     return Note.of(f"{SCOPE}/{upload.hex()}", "claim", compress(pack(None)), until)
 

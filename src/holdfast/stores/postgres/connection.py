@@ -54,7 +54,7 @@ class ServerAddress:
 
 
 def _parsed(dsn: object) -> dict[str, str]:
-    """The options of a DSN, completed from the environment as libpq does."""
+    """Return the options of a DSN, completed from the environment as libpq does."""
     try:
         if not isinstance(dsn, str):
             raise TypeError
@@ -117,7 +117,7 @@ def abandon(connection: AnyConnection) -> None:
 
 
 def leave_to_parent(connection: AnyConnection) -> None:
-    """In a forked child: let go of a socket that is the parent's, without a word to the server."""
+    """Let go, in a forked child, of a socket that is the parent's, without a word to the server."""
     if not connection.closed:
         nowhere = os.open(os.devnull, os.O_RDWR)
         os.dup2(nowhere, connection.fileno())

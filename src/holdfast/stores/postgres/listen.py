@@ -46,7 +46,7 @@ class Listeners(Locked):
             _leave_all_to_parent(idle)
 
     def listen(self) -> psycopg.Connection[Any]:
-        """A connection that is told from now on; give it to ``rest``."""
+        """Return a connection that is told from now on; give it to ``rest``."""
         connection: psycopg.Connection[Any] | None = _taken(self._idle)
         try:
             if connection is None:

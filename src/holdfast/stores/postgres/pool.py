@@ -86,7 +86,7 @@ class _Connections:
         return True
 
     def _taken(self) -> Any:
-        """An idle connection, or None."""
+        """Return an idle connection, or None."""
         if self.closed:
             raise StoreClosedError(self.place.name)
         while self._idle:
@@ -112,7 +112,7 @@ class _Connections:
         self.drop_idle()
 
     def forget(self) -> None:
-        """In a forked child: leave every connection to the parent."""
+        """Leave every connection to the parent, in a forked child."""
         for connection in list(self._all):
             leave_to_parent(connection)
         self._all.clear()

@@ -47,11 +47,11 @@ class PostgresReads:
         return (yield sql.in_schema(statement, self.schema), values)
 
     def load(self, checkpoint_id: str, verify: bool = True) -> PostgresPlan[Record | None]:
-        """The record with its root and what is near it, then a statement for each level below."""
+        """Return a record, read with what is near its root; then a statement for each level."""
         return (yield from self._whole(verify, sql.LOAD, key_of(checkpoint_id), now()))
 
     def newest(self, agent_id: str, session_id: str) -> PostgresPlan[Record | None]:
-        """The newest record of a session, in as many statements as if its id were known."""
+        """Return the newest record of a session, in as many statements as if its id were known."""
         name = _session_of(Query(agent_id=agent_id, session_id=session_id))
         if name is None:
             return None
@@ -79,7 +79,7 @@ class PostgresReads:
             raise CheckpointIntegrityError(info.checkpoint_id, error.reason) from None
 
     def fetch(self, names: Collection[bytes]) -> PostgresPlan[dict[bytes, bytes]]:
-        """Chunks by name."""
+        """Return chunks by name."""
         found: dict[bytes, bytes] = {}
         for part in pages(list(names), CHUNKS):
             found.update((yield from self._ask(sql.FETCH, part)))
@@ -88,19 +88,19 @@ class PostgresReads:
     def notes(
         self, scopes: Collection[str] | None, after: int = 0, limit: int | None = None
     ) -> PostgresPlan[list[Note]]:
-        """Notes past a place; of one named scope none is missed by who goes on from the last."""
+        """Return notes past a place; of one scope, none is missed by who goes on from the last."""
         keys = None if scopes is None else [key_of(scope) for scope in set(scopes)]
         rows = yield from self._ask(sql.SELECT_NOTES, after, now(), limit, keys)
         return [note_of(row) for row in rows]
 
     def match(self, prefix: str, limit: int, after: str = "") -> PostgresPlan[list[str]]:
-        """Ids by their beginning: UUIDs first, then all others."""
+        """Return ids by their beginning: UUIDs first, then all others."""
         past = key_of(after) if after else b""
         rows = yield from self._ask(sql.MATCH, *bounds_of(prefix), past, limit)
         return [name_of(row[0]) for row in rows]
 
     def query(self, query: Query) -> PostgresPlan[list[CheckpointInfo]]:
-        """Records; those with tags page by page, as tags are compared here."""
+        """Return records; those with tags page by page, as tags are compared here."""
         if query == Query(
             agent_id=query.agent_id, session_id=query.session_id, limit=query.limit
         ) and (name := _session_of(query)):
@@ -124,7 +124,7 @@ class PostgresReads:
             rows = yield from self._ask(*where.select(PAGE, rows[-1][0]))
 
     def heads(self, agent_id: str | None = None) -> PostgresPlan[list[SessionInfo]]:
-        """Sessions, each with its newest record."""
+        """Return sessions, each with its newest record."""
         if agent_id is not None and not is_text(agent_id):
             return []
         rows = yield from self._ask(sql.SELECT_HEADS, now(), agent_id)
@@ -132,7 +132,7 @@ class PostgresReads:
         return [SessionInfo(head.agent_id, head.session_id, head, n) for head, n in heads]
 
     def stats(self) -> PostgresPlan[Stats]:
-        """What there is."""
+        """Return what there is."""
         (row,) = yield from self._ask(sql.STATS, now())
         return Stats(*row)
 
@@ -143,7 +143,7 @@ def pages(items: list[T], size: int = PAGE) -> Iterator[list[T]]:
 
 
 def _session_of(query: Query) -> tuple[bytes, str, str] | None:
-    """How the one session that a query is about is found, if it is about one."""
+    """Return how the one session that a query is about is found, if it is about one."""
     agent, session = query.agent_id, query.session_id
     if agent is None or session is None or not is_text(agent + session):
         return None
@@ -214,7 +214,7 @@ class Where:
         return is_text(text)
 
     def select(self, limit: int | None, older_than: int | None = None) -> tuple[Any, ...]:
-        """The statement, newest first, and its values."""
+        """Return the statement, newest first, and its values."""
         conditions, values = list(self._conditions), [*self._values]
         if older_than is not None:
             values.append(older_than)

@@ -6,7 +6,6 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 from holdfast.core.chunk_decoder import references
 from holdfast.core.chunk_format import decompress
@@ -15,9 +14,7 @@ from holdfast.errors import CheckpointIntegrityError
 from holdfast.model import CheckpointInfo, microseconds, moment
 from holdfast.stores.base import Note, seq_of
 from holdfast.stores.shared.id_bounds import byte_bounds, uuid_bounds, uuid_bytes, uuid_text
-from holdfast.stores.shared.rows import check_time, info_of, packed_body
-
-Row = Sequence[Any]
+from holdfast.stores.shared.rows import Row, check_time, info_of, packed_body
 
 _IS_UUID = b"\x00"
 _NOTHING = (b"\x01", b"\x00")
@@ -28,35 +25,35 @@ _NEAR = 8
 
 
 def now() -> int:
-    """Microseconds since 1970."""
+    """Return microseconds since 1970."""
     return microseconds(datetime.now(UTC))
 
 
 def key_of(name: str) -> bytes:
-    """An id or scope as it is stored: a UUID in 17 bytes; no name begins with 0."""
+    """Return an id or scope as it is stored: a UUID in 17 bytes; no name begins with 0."""
     uuid = uuid_bytes(name)
     return text_bytes(name) if uuid is None else _IS_UUID + uuid
 
 
 def text_bytes(text: str) -> bytes:
-    """Any text at all; what no name can hold is found nowhere, and is no error."""
+    """Return any text at all; what no name can hold is found nowhere, and is no error."""
     return text.encode(errors="surrogatepass")
 
 
 def is_text(value: str) -> bool:
-    """Whether PostgreSQL can hold this text."""
+    """Return whether PostgreSQL can hold this text."""
     return not _NO_TEXT.search(value)
 
 
 def name_of(key: bytes) -> str:
-    """The id or scope that is stored so."""
+    """Return the id or scope that is stored so."""
     if key.startswith(_IS_UUID):
         return uuid_text(key[1:])
     return key.decode(errors="surrogatepass")
 
 
 def bounds_of(prefix: str) -> tuple[bytes, bytes, bytes, bytes]:
-    """The first and last UUID that begin so, then the first text that does and one past the last.
+    """Return the first and last UUID that begin so, the first text that does and one past the last.
 
     >>> from holdfast.stores.postgres.rows import bounds_of
     >>> bounds_of("no uuid")
@@ -69,12 +66,12 @@ def bounds_of(prefix: str) -> tuple[bytes, bytes, bytes, bytes]:
 
 
 def session_name(agent_id: str, session_id: str) -> bytes:
-    """What a session is found by, however long its names are."""
+    """Return what a session is found by, however long its names are."""
     return hashlib.sha256(pack([agent_id, session_id])).digest()[:16]
 
 
 def record_row(info: CheckpointInfo, chunks: Mapping[bytes, bytes]) -> Row:
-    """A record as the function ``keep`` takes it, from ``_seq`` on."""
+    """Return a record as the function ``keep`` takes it, from ``_seq`` on."""
     root = bytes.fromhex(info.content_id)
     check_time(info.created_at)
     expires = info.expires_at
@@ -96,7 +93,7 @@ def record_row(info: CheckpointInfo, chunks: Mapping[bytes, bytes]) -> Row:
 
 
 def _beneath(stored: bytes | None) -> list[bytes] | None:
-    """What to read together with a root: all it refers to if that is little, else the indexes."""
+    """Return what to read with a root: all it refers to if that is little, else the indexes."""
     if stored is None:
         return None
     try:
@@ -108,7 +105,7 @@ def _beneath(stored: bytes | None) -> list[bytes] | None:
 
 
 def record_of(row: Row) -> CheckpointInfo:
-    """The record of a row of ``RECORD_COLUMNS``."""
+    """Return the record of a row of ``RECORD_COLUMNS``."""
     return info_of(tuple(row), name_of, _shown)
 
 
@@ -117,7 +114,7 @@ def _shown(key: bytes) -> str:
 
 
 def note_columns(notes: Sequence[Note]) -> Row:
-    """Notes as the function ``keep`` takes them: a list for each column, or nothing at all."""
+    """Return notes as the function ``keep`` takes them: a list for each column, or nothing."""
     if not notes:
         return (None,) * 5
     return (
@@ -130,7 +127,7 @@ def note_columns(notes: Sequence[Note]) -> Row:
 
 
 def note_of(row: Row) -> Note:
-    """The note of a row."""
+    """Return the note of a row."""
     seq, scope, key, expires, body, checksum = row
     try:
         end = None if expires is None else moment(expires)

@@ -568,22 +568,22 @@ STATS = """
 
 @lru_cache(1024)
 def in_schema(statement: str, schema: str) -> str:
-    """A statement about the tables of that schema."""
+    """Return a statement about the tables of that schema."""
     return statement.replace("holdfast.", f"{quoted(schema)}.")
 
 
 def create_schema(schema: str) -> str:
-    """The statement that makes a schema."""
+    """Return the statement that makes a schema."""
     return f"CREATE SCHEMA {quoted(schema)}"
 
 
 def quoted(schema: str) -> str:
-    """The name of a schema, also if it is a word of SQL."""
+    """Return the name of a schema, also if it is a word of SQL."""
     return f'"{schema}"'
 
 
 def checked_schema(schema: object) -> str:
-    """The name of a schema; one that psql would not take as it is written is refused."""
+    """Return the name of a schema; one that psql would not take as it is written is refused."""
     if not isinstance(schema, str) or not re.fullmatch(r"[a-z_][a-z0-9_]{0,62}", schema):
         raise InvalidArgumentError(
             f"schema is a name of small letters, digits and _, not {schema!r}"

@@ -22,13 +22,13 @@ from holdfast.stores.base import Collected, Commit, Note, NotesOnly
 from holdfast.stores.postgres import schema as sql
 from holdfast.stores.postgres.reads import PAGE, PostgresPlan, PostgresReads, pages
 from holdfast.stores.postgres.rows import (
-    Row,
     key_of,
     note_columns,
     record_row,
     session_name,
     text_bytes,
 )
+from holdfast.stores.shared.rows import Row
 from holdfast.system import crash_points
 
 LARGE = 8 * 2**20
@@ -112,7 +112,7 @@ class PostgresWrites(PostgresReads):
         crash_points.reach("postgres:committed")
 
     def _keep(self, commit: Commit | NotesOnly) -> PostgresPlan[str | None]:
-        """All in one transaction, usually of one statement; returns why it was refused, if so."""
+        """Keep all in one transaction, usually one statement; return why it was refused, if so."""
         names = sorted(commit.chunks)
         record = *record_values(commit), *note_columns(commit.notes), *_conditions(commit)
         if sum(map(len, commit.chunks.values())) <= LARGE:
@@ -190,7 +190,7 @@ class PostgresWrites(PostgresReads):
             last = page[-1][0]
 
     def _ahead(self) -> PostgresPlan[timedelta]:
-        """How far our clock is before the server's, which chunks are dated by; 0 if it is not."""
+        """Return how far our clock is before the server's, which dates chunks; 0 if it is not."""
         asked = datetime.now(UTC)
         ((there,),) = yield from self._ask(sql.NOW)
         ahead = asked > moment(there)
@@ -207,7 +207,7 @@ def _check_keys(notes: Sequence[Note]) -> None:
 
 
 def _entering(commit: Commit | NotesOnly) -> Row:
-    """The locks of a commit, as the function ``enter`` takes them."""
+    """Return the locks of a commit, as the function ``enter`` takes them."""
     scope = None if commit.unless is None else commit.unless[0]
     alone = any(note.scope == scope for note in commit.notes)
     session = None
@@ -217,7 +217,7 @@ def _entering(commit: Commit | NotesOnly) -> Row:
 
 
 def _conditions(commit: Commit | NotesOnly) -> Row:
-    """What a commit requires besides, as the function ``keep`` takes it."""
+    """Return what a commit requires besides, as the function ``keep`` takes it."""
     scope, key = commit.unless or (None, None)
     fence = (None if scope is None else key_of(scope), None if key is None else text_bytes(key))
     if isinstance(commit, NotesOnly):
@@ -239,7 +239,7 @@ def record_values(commit: Commit | NotesOnly) -> Row:
 
 
 def _parts(names: list[bytes], chunks: Mapping[bytes, bytes]) -> Iterator[list[bytes]]:
-    """The names in parts whose chunks have about ``LARGE`` bytes together."""
+    """Yield the names in parts whose chunks have about ``LARGE`` bytes together."""
     part: list[bytes] = []
     size = 0
     for name in names:

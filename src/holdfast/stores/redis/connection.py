@@ -18,7 +18,7 @@ from holdfast.stores.redis.errors import (
     translated,
 )
 from holdfast.stores.redis.reads import RedisPlan
-from holdfast.stores.redis.scripts import Command, ScriptCall
+from holdfast.stores.redis.scripts import RedisCommand, ScriptCall
 from holdfast.stores.redis.urls import Address, async_client, sync_client
 from holdfast.stores.shared.per_loop import PerLoop
 from holdfast.stores.shared.retry import Attempts, Rule, retry, retry_async
@@ -69,16 +69,16 @@ class RedisConnection(Locked):
         """Carry out a plan on the running loop."""
         return await drive_async(plan, self._answer_async)
 
-    def _answer(self, batch: Sequence[Command | ScriptCall]) -> list[Any]:
+    def _answer(self, batch: Sequence[RedisCommand | ScriptCall]) -> list[Any]:
         return drive(_told(batch), self._sent)
 
-    async def _answer_async(self, batch: Sequence[Command | ScriptCall]) -> list[Any]:
+    async def _answer_async(self, batch: Sequence[RedisCommand | ScriptCall]) -> list[Any]:
         return await drive_async(_told(batch), self._sent_async)
 
-    def _sent(self, commands: list[Command]) -> list[Any]:
+    def _sent(self, commands: list[RedisCommand]) -> list[Any]:
         return retry(self._attempts(), lambda: _checked(_send(self.client(), commands)))
 
-    async def _sent_async(self, commands: list[Command]) -> list[Any]:
+    async def _sent_async(self, commands: list[RedisCommand]) -> list[Any]:
         async def attempt() -> list[Any]:
             if self.closed:
                 raise StoreClosedError(self.name)
@@ -172,7 +172,9 @@ class _ClientOfLoop:
             await self._keeper.aclose()
 
 
-def _told(batch: Sequence[Command | ScriptCall]) -> Generator[list[Command], list[Any], list[Any]]:
+def _told(
+    batch: Sequence[RedisCommand | ScriptCall],
+) -> Generator[list[RedisCommand], list[Any], list[Any]]:
     """Return the replies to a batch; a script that the server does not know is sent again."""
     replies = yield [each.by_sha() if isinstance(each, ScriptCall) else each for each in batch]
     unknown = {
@@ -187,8 +189,8 @@ def _told(batch: Sequence[Command | ScriptCall]) -> Generator[list[Command], lis
     return replies
 
 
-def _send(client: Any, commands: list[Command]) -> list[Any]:
-    """The replies, where one of them may be an error."""
+def _send(client: Any, commands: list[RedisCommand]) -> list[Any]:
+    """Return the replies, where one of them may be an error."""
     if not commands:
         return []
     try:
@@ -202,7 +204,7 @@ def _send(client: Any, commands: list[Command]) -> list[Any]:
         return [error]
 
 
-async def _send_async(client: Any, commands: list[Command]) -> list[Any]:
+async def _send_async(client: Any, commands: list[RedisCommand]) -> list[Any]:
     if not commands:
         return []
     try:
@@ -224,7 +226,7 @@ def _pipeline(client: Any) -> Any:
 
 
 def _checked(replies: list[Any]) -> list[Any]:
-    """The replies if none is an error, but for those about scripts that have to be told."""
+    """Return the replies if none is an error, but for those about scripts that have to be told."""
     for reply in replies:
         if isinstance(reply, Exception) and not is_unknown_script(reply):
             raise reply
@@ -232,7 +234,7 @@ def _checked(replies: list[Any]) -> list[Any]:
 
 
 def _with_sentinels(client: Any) -> list[Any]:
-    """A client, and those it asks which server is the primary."""
+    """Return a client, and those it asks which server is the primary."""
     pool = getattr(client, "connection_pool", None)
     manager = getattr(pool, "sentinel_manager", None)
     return [client, *(manager.sentinels if manager is not None else ())]

@@ -15,21 +15,21 @@ _SHOWN = 200
 
 
 def redis_errors() -> tuple[type[Exception], ...]:
-    """Everything that a Redis client raises."""
+    """Return everything that a Redis client raises."""
     from redis.exceptions import RedisClusterException, RedisError
 
     return RedisError, RedisClusterException
 
 
 def is_unknown_script(reply: object) -> bool:
-    """Whether a command was not run because the server has not seen its script."""
+    """Return whether a command was not run because the server has not seen its script."""
     from redis.exceptions import NoScriptError
 
     return isinstance(reply, NoScriptError)
 
 
 def cut_connection(cause: Exception) -> Exception:
-    """What a Redis client raises when a connection was cut."""
+    """Return what a Redis client raises when a connection was cut."""
     from redis.exceptions import ConnectionError
 
     error = ConnectionError("the connection was cut")
@@ -38,7 +38,7 @@ def cut_connection(cause: Exception) -> Exception:
 
 
 def is_passing(error: Exception) -> bool:
-    """Whether the same may go well in a moment."""
+    """Return whether the same may go well in a moment."""
     from redis import exceptions as redis
 
     if _is_about_password(error):
@@ -56,7 +56,7 @@ def is_passing(error: Exception) -> bool:
 
 
 def _is_about_password(error: BaseException | None) -> bool:
-    """Whether it, or what led to it, is a refusal; a cluster client tells of one as a cause."""
+    """Return whether it is a refusal, or led to by one, as a cluster client tells it."""
     from redis.exceptions import AuthenticationError, AuthorizationError
 
     while error is not None:
@@ -67,7 +67,7 @@ def _is_about_password(error: BaseException | None) -> bool:
 
 
 def translated(error: Exception, name: str, timeout: float) -> HoldfastError:
-    """The error of ours that says what happened and what to do; none shows a password."""
+    """Return the error of ours that says what happened and what to do; none shows a password."""
     from redis import exceptions as redis
 
     text = str(error)
@@ -107,5 +107,5 @@ def translated(error: Exception, name: str, timeout: float) -> HoldfastError:
 
 
 def _reason(text: str) -> str:
-    """What the client says, without the data of the command that it may go on to show."""
+    """Return what the client says, without the data of the command that it may go on to show."""
     return text.splitlines()[0][:_SHOWN].rstrip(".") if text else "the connection was cut"

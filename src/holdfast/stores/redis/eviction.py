@@ -25,7 +25,7 @@ LISTING_GONE = "its record is there, and a listing of it is gone: the server has
 
 
 def allowed(given: bool | None, option: str | None) -> bool:
-    """Whether a server that evicts is to be opened: an argument, or the option of a URL."""
+    """Return whether a server that evicts is to be opened: an argument, or the option of a URL."""
     if given is not None:
         if not isinstance(given, bool):
             raise InvalidArgumentError(f"allow_eviction is True or False, not {given!r}")
@@ -65,7 +65,7 @@ def check_policy(nodes: list[Any], name: str, is_allowed: bool) -> tuple[str, ..
 
 
 def _policy(node: Any) -> str | None:
-    """The eviction policy of a server; None if it does not tell."""
+    """Return the eviction policy of a server; None if it does not tell."""
     try:
         answer = node.execute_command("CONFIG GET", "maxmemory-policy")
         found = answer if isinstance(answer, dict) else dict(_pairs(answer))
@@ -90,7 +90,7 @@ def _text(value: Any) -> str:
 
 
 def lost(reads: RedisReads) -> RedisPlan[list[tuple[str, str]]]:
-    """Checkpoints and scopes that are listed in one place and gone in another, and what is."""
+    """Return checkpoints and scopes that are listed in one place and gone in another, and how."""
     expired = yield from _expired(reads)
     found = yield from _lost_records(reads, expired)
     found += yield from _lost_notes(reads, expired)
@@ -98,7 +98,7 @@ def lost(reads: RedisReads) -> RedisPlan[list[tuple[str, str]]]:
 
 
 def _expired(reads: RedisReads) -> RedisPlan[set[str | bytes]]:
-    """The ids of records, and the entries of notes, that are over and wait to be swept."""
+    """Return the ids of records, and the entries of notes, that are over and wait to be swept."""
     found: set[str | bytes] = set()
     for group in (yield from reads.expired()).values():
         found.update(filed.checkpoint_id for filed in group)

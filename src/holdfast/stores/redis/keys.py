@@ -49,37 +49,37 @@ class Keys:
         return self._together + b":".join([kind.encode(), *names])
 
     def chunk(self, name: bytes) -> bytes:
-        """A chunk: eight bytes of when it was written, and its data."""
+        """Return a chunk: eight bytes of when it was written, and its data."""
         return self._chunk + name.hex().encode()
 
     def record(self, checkpoint_id: str) -> bytes:
-        """A record: the truth of whether there is such a checkpoint."""
+        """Return a record: the truth of whether there is such a checkpoint."""
         return self._key("r", as_bytes(checkpoint_id))
 
     def agent(self, agent_id: str) -> bytes:
-        """The records of an agent, by time."""
+        """Return the records of an agent, by time."""
         return self._key("a", as_bytes(agent_id))
 
     def session(self, agent_id: str, session_id: str) -> bytes:
-        """The records of a session, by time."""
+        """Return the records of a session, by time."""
         return self._key("s", joined(agent_id, session_id))
 
     def note(self, scope: str, key: str) -> bytes:
-        """A note."""
+        """Return a note."""
         return self._key("n", joined(scope, key))
 
     def order(self, scope: str) -> bytes:
-        """The notes of a scope, by their place."""
+        """Return the notes of a scope, by their place."""
         return self._key("o", as_bytes(scope))
 
 
 def as_bytes(text: str) -> bytes:
-    """Any text, so that the order of the bytes is that of the text."""
+    """Return any text, so that the order of the bytes is that of the text."""
     return text.encode("utf-8", "surrogatepass")
 
 
 def as_text(data: bytes) -> str:
-    """What ``as_bytes`` was given."""
+    """Return what ``as_bytes`` was given."""
     try:
         return data.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:
@@ -87,18 +87,18 @@ def as_text(data: bytes) -> str:
 
 
 def joined(first: str, second: str) -> bytes:
-    """Two names as one; no name holds a NUL."""
+    """Return two names as one; no name holds a NUL."""
     return b"%s\0%s" % (as_bytes(first), as_bytes(second))
 
 
 def parted(both: bytes) -> tuple[str, str]:
-    """The names that ``joined`` was given."""
+    """Return the names that ``joined`` was given."""
     first, _, second = both.partition(b"\0")
     return as_text(first), as_text(second)
 
 
 def stamp(moment: datetime) -> bytes:
-    """A time, exact to the microsecond, so that the order of the bytes is that of time.
+    """Return a time, exact to the microsecond, so that the order of the bytes is that of time.
 
     Scores of sorted sets would not do: they are floats, and have no room for equal times.
     """
@@ -110,21 +110,21 @@ STAMP = 16
 
 
 def place(created_at: datetime, checkpoint_id: str) -> bytes:
-    """Where a record stands among others, unless its session has later ones already."""
+    """Return where a record stands among others, unless its session has later ones already."""
     return stamp(created_at) + as_bytes(checkpoint_id)
 
 
 def id_at(member: bytes) -> str:
-    """The id of the record that stands there."""
+    """Return the id of the record that stands there."""
     return as_text(member[STAMP:])
 
 
 def seq_digits(seq: int) -> bytes:
-    """The place of a note as it is stored: 14 digits of microseconds and 3 of the count."""
+    """Return the place of a note as it is stored: 14 digits of microseconds and 3 of the count."""
     seq = max(0, min(seq, 2**56 * NOTE_TIES - 1))
     return b"%014x%03x" % divmod(seq, NOTE_TIES)
 
 
 def seq_of(digits: bytes) -> int:
-    """The place of a note."""
+    """Return the place of a note."""
     return int(digits[:14], 16) * NOTE_TIES + int(digits[14:SEQ], 16)

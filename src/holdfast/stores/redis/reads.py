@@ -28,12 +28,12 @@ from holdfast.stores.redis.keys import (
     stamp,
 )
 from holdfast.stores.redis.records import IndexEntry, PlacedRecord, unpack_note, unpack_record
-from holdfast.stores.redis.scripts import Command, ScriptCall
+from holdfast.stores.redis.scripts import RedisCommand, ScriptCall
 from holdfast.stores.shared.id_bounds import AFTER_ALL, byte_bounds
 
 T = TypeVar("T")
 Item = TypeVar("Item")
-RedisPlan = Generator[Sequence[Command | ScriptCall], list[Any], T]
+RedisPlan = Generator[Sequence[RedisCommand | ScriptCall], list[Any], T]
 """Yields commands that go out together, is sent their replies, and returns what was asked for."""
 
 BATCH = 500
@@ -51,14 +51,14 @@ class Ordered(NamedTuple):
     key: bytes
     lead: bytes = b""
 
-    def page(self, low: bytes, high: bytes, count: int | None) -> Command:
+    def page(self, low: bytes, high: bytes, count: int | None) -> RedisCommand:
         """Ask for the newest members from low on and below high."""
         bounds = (b"(" + self.lead + high, b"[" + self.lead + low)
         limit = () if count is None else ("LIMIT", 0, count)
         return ("ZREVRANGEBYLEX", self.key, *bounds, *limit)
 
     def places(self, members: list[bytes]) -> Iterator[bytes]:
-        """The members as places of records."""
+        """Return the members as places of records."""
         return (member[len(self.lead) :] for member in members)
 
 
@@ -71,14 +71,14 @@ class RedisReads:
         """Whether keys lie on several nodes, so that a command may name but one chunk."""
 
     def load(self, checkpoint_id: str, verify: bool = True) -> RedisPlan[Record | None]:
-        """A record with everything it needs; one round trip for each level of its chunks."""
+        """Return a record with everything it needs; one round trip for each level of its chunks."""
         info = (yield from self._infos([checkpoint_id])).get(checkpoint_id)
         if info is None or info.is_expired():
             return None
         return (yield from self._whole(info, verify))
 
     def newest(self, agent_id: str, session_id: str) -> RedisPlan[Record | None]:
-        """The newest record of a session; the next one if it is removed while it is read."""
+        """Return the newest record of a session; the next one if it is removed while it is read."""
         query = Query(agent_id=agent_id, session_id=session_id, limit=1)
         while found := (yield from self.query(query)):
             record = yield from self._whole(found[0], True)
@@ -96,7 +96,7 @@ class RedisReads:
             raise CheckpointIntegrityError(info.checkpoint_id, error.reason) from None
 
     def fetch(self, names: Collection[bytes]) -> RedisPlan[dict[bytes, bytes]]:
-        """Those of the chunks that there are."""
+        """Return those of the chunks that there are."""
         found: dict[bytes, bytes] = {}
         for part in batches(list(names)):
             values = yield from self._values([self.keys.chunk(name) for name in part])
@@ -111,12 +111,12 @@ class RedisReads:
         return (yield [("MGET", *keys)])[0]  # type: ignore[no-any-return]
 
     def _infos(self, ids: Collection[str]) -> RedisPlan[dict[str, CheckpointInfo]]:
-        """Those of the records that there are, expired ones too."""
+        """Return those of the records that there are, expired ones too."""
         found = yield from self._records(ids)
         return {checkpoint_id: placed.info for checkpoint_id, placed in found.items()}
 
     def _records(self, ids: Collection[str]) -> RedisPlan[dict[str, PlacedRecord]]:
-        """The same, each with its place."""
+        """Return the same, each with its place."""
         found: dict[str, PlacedRecord] = {}
         parts = list(batches(list(ids)))
         for some in batches(parts, 16):
@@ -128,7 +128,7 @@ class RedisReads:
         return found
 
     def match(self, prefix: str, limit: int, after: str = "") -> RedisPlan[list[str]]:
-        """Ids that begin so, in order."""
+        """Return ids that begin so, in order."""
         found: list[str] = []
         first, past = byte_bounds(as_bytes(prefix))
         low = max(b"(" + as_bytes(after), b"[" + first, key=lambda bound: bound[1:])
@@ -147,7 +147,7 @@ class RedisReads:
         return found
 
     def query(self, query: Query) -> RedisPlan[list[CheckpointInfo]]:
-        """The records asked for, newest first."""
+        """Return the records asked for, newest first."""
         now = datetime.now(UTC)
         if query.limit is not None and query.limit <= 0:
             return []
@@ -169,7 +169,7 @@ class RedisReads:
         return (yield from self._newest_of(sets, low, high, query, query.limit, now))
 
     def _sets(self, query: Query) -> RedisPlan[list[Ordered]]:
-        """The smallest sets that hold everything a query asks for."""
+        """Return the smallest sets that hold everything a query asks for."""
         keys = self.keys
         agent, session = query.agent_id, query.session_id
         if query.parent_id is not None:
@@ -185,7 +185,7 @@ class RedisReads:
         return [Ordered(keys.all if agent is None else keys.agent(agent))]
 
     def _sessions(self, query: Query) -> RedisPlan[list[tuple[str, str]]]:
-        """Sessions by their name or how it begins, of an agent or of all; a few of them."""
+        """Return sessions by their name or how it begins, of an agent or of all; a few of them."""
         agent = query.agent_id
         if query.session_id is not None:
             low = as_bytes(query.session_id) + b"\0"
@@ -231,7 +231,7 @@ class RedisReads:
     def _all_of(
         self, sets: list[Ordered], low: bytes, high: bytes
     ) -> RedisPlan[list[CheckpointInfo]]:
-        """All records there were at one moment, and maybe some removed or added since.
+        """Return all records there were at one moment, and maybe some removed or added since.
 
         gc takes the chunks of what is not seen here. A record that is removed between the listing
         and its reading may have been the base of one committed since: then all is listed again.
@@ -252,9 +252,9 @@ class RedisReads:
         return [info for _, info in sorted(placed.values(), reverse=True, key=_PLACE)]
 
     def heads(self, agent_id: str | None = None) -> RedisPlan[list[SessionInfo]]:
-        """Every session with its newest checkpoint."""
+        """Return every session with its newest checkpoint."""
         if agent_id is None:
-            asked: Command = ("ZRANGE", self.keys.sessions, 0, -1)
+            asked: RedisCommand = ("ZRANGE", self.keys.sessions, 0, -1)
         else:
             first, past = byte_bounds(as_bytes(agent_id) + b"\0")
             asked = ("ZRANGEBYLEX", self.keys.agents, b"[" + first, b"(" + past)
@@ -288,7 +288,7 @@ class RedisReads:
         return found
 
     def expired(self) -> RedisPlan[dict[tuple[str, str], list[IndexEntry]]]:
-        """Records that have expired and were not swept yet, by session."""
+        """Return records that have expired and were not swept yet, by session."""
         now = microseconds(datetime.now(UTC))
         (members,) = yield [("ZRANGEBYSCORE", self.keys.expiry, "-inf", now)]
         found: dict[tuple[str, str], list[IndexEntry]] = {}
@@ -299,13 +299,13 @@ class RedisReads:
         return found
 
     def expired_notes(self) -> RedisPlan[list[bytes]]:
-        """Entries of notes that have expired and were not swept yet: their place, scope and key."""
+        """Return the place, scope and key of notes that have expired and were not swept yet."""
         now = microseconds(datetime.now(UTC))
         (members,) = yield [("ZRANGEBYSCORE", self.keys.expiry, "-inf", now)]
         return [member[1:] for member in members if member.startswith(b"n")]
 
     def listed_chunks(self, low: str, high: str) -> RedisPlan[list[bytes]]:
-        """The names of chunks that were last written between two times, asked for in pages.
+        """Return the names of chunks that were last written between two times, asked for in pages.
 
         One that is written again meanwhile may be left out: it is young.
         """
@@ -327,7 +327,7 @@ class RedisReads:
     def notes(
         self, scopes: Collection[str] | None, after: int = 0, limit: int | None = None
     ) -> RedisPlan[list[Note]]:
-        """Notes in the order of their places."""
+        """Return notes in the order of their places."""
         now = datetime.now(UTC)
         names = None if scopes is None else list(dict.fromkeys(scopes))
         low = b"[" + seq_digits(after + 1)
@@ -354,7 +354,7 @@ class RedisReads:
     def _noted(
         self, scopes: list[str] | None, low: bytes, page: int
     ) -> RedisPlan[list[tuple[bytes, str, str]]]:
-        """The next notes: the place, scope and key of each."""
+        """Return the next notes: the place, scope and key of each."""
         if scopes is None:
             (members,) = yield [("ZRANGEBYLEX", self.keys.notes, low, "+", "LIMIT", 0, page)]
             return [(member[:SEQ], *parted(member[SEQ:])) for member in members]
@@ -379,7 +379,7 @@ class RedisReads:
         ]
 
     def stats(self) -> RedisPlan[Stats]:
-        """What there is; the size of every chunk is asked for."""
+        """Return what there is; the size of every chunk is asked for."""
         keys = self.keys
         expired = yield from self.expired()
         all_expired = [filed for group in expired.values() for filed in group]
@@ -403,7 +403,7 @@ class RedisReads:
         )
 
     def _sizes(self, names: list[bytes]) -> RedisPlan[list[int]]:
-        """How many bytes each of those chunks has that are there."""
+        """Return how many bytes each of those chunks has that are there."""
         sizes: list[int] = []
         for part in batches(names, 10 * BATCH):
             lengths = yield [("STRLEN", self.keys.chunk(name)) for name in part]
@@ -419,18 +419,18 @@ def _number(text: bytes | None) -> int:
 
 
 def _as_bound(score: bytes) -> str:
-    """A score as the least that is asked for."""
+    """Return a score as the least that is asked for."""
     return f"{float(score):.0f}"
 
 
 def batches(items: list[Item], size: int = BATCH) -> Iterator[list[Item]]:
-    """The same, some at a time."""
+    """Yield the same, some at a time."""
     for start in range(0, len(items), size):
         yield items[start : start + size]
 
 
 def members_of(key: bytes) -> RedisPlan[list[bytes]]:
-    """All members of a sorted set whose scores are equal, asked for in pages."""
+    """Return all members of a sorted set whose scores are equal, asked for in pages."""
     found: list[bytes] = []
     low = b"-"
     while True:

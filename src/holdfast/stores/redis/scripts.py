@@ -9,7 +9,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import Any
 
-Command = tuple[Any, ...]
+RedisCommand = tuple[Any, ...]
 """A command of Redis and its arguments."""
 
 
@@ -33,12 +33,12 @@ class ScriptCall:
     keys: list[bytes]
     args: tuple[Any, ...]
 
-    def by_sha(self) -> Command:
-        """For a server that has seen the script."""
+    def by_sha(self) -> RedisCommand:
+        """Return the command for a server that has seen the script."""
         return ("EVALSHA", self.script.sha, len(self.keys), *self.keys, *self.args)
 
-    def by_text(self) -> Command:
-        """For one that has not, for instance because it was started again."""
+    def by_text(self) -> RedisCommand:
+        """Return that for one that has not, for instance because it was started again."""
         return ("EVAL", self.script.text, len(self.keys), *self.keys, *self.args)
 
 

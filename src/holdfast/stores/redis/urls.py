@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 from holdfast.errors import InvalidArgumentError, MissingPackageError
 
-Kind = Literal["server", "cluster", "sentinel"]
+ServerKind = Literal["server", "cluster", "sentinel"]
 
 _FORMS = (
     "redis://user:password@host:6379/0, rediss:// for TLS, unix:///path/to/redis.sock, "
@@ -21,7 +21,7 @@ SCHEMES = (
 """What the URLs of this store begin with."""
 OWN = ("prefix", "timeout", "allow_eviction")
 """Options that are the store's own."""
-_KINDS: dict[str, Kind] = {"": "server", "cluster": "cluster", "sentinel": "sentinel"}
+_KINDS: dict[str, ServerKind] = {"": "server", "cluster": "cluster", "sentinel": "sentinel"}
 _PORTS = {"server": 6379, "cluster": 6379, "sentinel": 26379}
 
 
@@ -29,7 +29,7 @@ _PORTS = {"server": 6379, "cluster": 6379, "sentinel": 26379}
 class Address:
     """A URL, taken apart."""
 
-    kind: Kind
+    kind: ServerKind
     shown: str
     """The URL without user, password and options, for messages."""
     plain: str = field(repr=False)
@@ -93,7 +93,7 @@ def _written(host: tuple[str, int]) -> str:
     return f"[{name}]:{port}" if ":" in name else f"{name}:{port}"
 
 
-def _service_and_database(kind: Kind, path: str) -> tuple[str, str]:
+def _service_and_database(kind: ServerKind, path: str) -> tuple[str, str]:
     names = [unquote(name) for name in path.split("/") if name]
     if kind == "sentinel" and not names:
         raise ValueError("no service")
@@ -107,7 +107,7 @@ def _service_and_database(kind: Kind, path: str) -> tuple[str, str]:
 
 
 def package() -> Any:
-    """The Redis client, or how to get it."""
+    """Return the Redis client, or how to get it."""
     try:
         import redis
     except ImportError:
@@ -116,7 +116,7 @@ def package() -> Any:
 
 
 def sync_client(address: Address, timeout: float) -> Any:
-    """A client for threads; connects when it is used."""
+    """Return a client for threads; connects when it is used."""
     import redis.cluster
     import redis.sentinel
 
@@ -124,7 +124,7 @@ def sync_client(address: Address, timeout: float) -> Any:
 
 
 def async_client(address: Address, timeout: float) -> Any:
-    """A client for the tasks of one event loop; connects when it is used."""
+    """Return a client for the tasks of one event loop; connects when it is used."""
     import redis.asyncio.cluster
     import redis.asyncio.sentinel
 
@@ -132,7 +132,7 @@ def async_client(address: Address, timeout: float) -> Any:
 
 
 def _client(redis: Any, face: Any, address: Address, timeout: float) -> Any:
-    """A client of the sync or the async face of the package: their parts have the same names."""
+    """Return a client of the sync or the async side of the package, whose names are the same."""
     retry = face.retry.Retry(redis.backoff.NoBackoff(), 0)
     options = _options(address, face.connection.parse_url, timeout, retry)
     if address.kind == "cluster":

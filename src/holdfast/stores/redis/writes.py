@@ -33,7 +33,7 @@ from holdfast.stores.redis.scripts import (
     REMOVE,
     SETTLE,
     WRITE,
-    Command,
+    RedisCommand,
     ScriptCall,
 )
 from holdfast.system import crash_points
@@ -170,7 +170,7 @@ class RedisWrites(RedisReads):
         return True
 
     def _behind(self, commit: Commit | NotesOnly) -> RedisPlan[bytes | None]:
-        """The last place of those that a record comes behind, which never changes."""
+        """Return the last place of those that a record comes behind, which never changes."""
         if isinstance(commit, NotesOnly) or commit.behind is None:
             return None
         placed = yield from self._records(commit.behind)
@@ -213,7 +213,7 @@ class RedisWrites(RedisReads):
         call.note(self.keys.order(note.scope), *names, expires)
 
     def _check(self, answer: list[Any], commit: Commit | NotesOnly) -> bool:
-        """Whether the work is still to be done; raises what the script refused it for."""
+        """Return whether the work is still to be done; raises what the script refused it for."""
         word = answer[0]
         if word == b"fenced" and commit.unless is not None:
             raise FencedError(commit.unless)
@@ -265,7 +265,7 @@ class RedisWrites(RedisReads):
             yield [("ZREM", key, *places) for key in part]
         yield [("ZREM", keys.ids, *map(as_bytes, ids))]
 
-    def _removal(self, checkpoint_id: str, value: bytes) -> ScriptCall | Command:
+    def _removal(self, checkpoint_id: str, value: bytes) -> ScriptCall | RedisCommand:
         try:
             placed = unpack_record(checkpoint_id, value)
         except CheckpointIntegrityError:
@@ -338,7 +338,7 @@ class RedisWrites(RedisReads):
         return [size for sizes in answers for size in sizes if size >= 0]
 
     def _skew(self) -> RedisPlan[int]:
-        """Microseconds by which the server's clock, which dates chunks, is ahead of ours."""
+        """Return microseconds by which the server's clock, which dates chunks, is ahead of ours."""
         sent = microseconds(datetime.now(UTC))
         (answer,) = yield [CLOCK([self.keys.chunks])]
         came = microseconds(datetime.now(UTC))
@@ -347,7 +347,7 @@ class RedisWrites(RedisReads):
 
 
 def _until(expires: int | None) -> str:
-    """When Redis may remove what expires then, in milliseconds; nothing for what does not."""
+    """Return when Redis may remove what expires, in milliseconds; nothing for what does not."""
     if expires is None:
         return ""
     return str(max(expires, microseconds(datetime.now(UTC))) // 1000 + AFTERLIFE)
@@ -358,7 +358,7 @@ def _small(chunks: Mapping[bytes, bytes]) -> bool:
 
 
 def _by_bytes(chunks: Mapping[bytes, bytes]) -> Iterator[list[tuple[bytes, bytes]]]:
-    """Chunks in portions that a server takes at once."""
+    """Yield chunks in portions that a server takes at once."""
     some: list[tuple[bytes, bytes]] = []
     size = 0
     for name, data in chunks.items():

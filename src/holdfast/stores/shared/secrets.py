@@ -22,7 +22,7 @@ _PAIR = re.compile(r"(?P<name>\w+)(?P<is>\s*=\s*)(?P<value>'(?:[^'\\]|\\.)*'?|[^
 
 
 def masked(url: str) -> str:
-    """A URL, or a DSN as libpq has them, without passwords and the like.
+    """Return a URL, or a DSN as libpq has them, without passwords and the like.
 
     >>> from holdfast.stores.shared.secrets import masked
     >>> masked("postgresql://me:hunter2@db/agents?sslmode=require&password=hunter2")
@@ -55,7 +55,7 @@ def _option(written: str) -> str:
 
 
 def secrets_in(url: str) -> set[str]:
-    """What ``masked`` hides, as it is written and as it is meant."""
+    """Return what ``masked`` hides, as it is written and as it is meant."""
     return {form for each in _secrets(url) for form in (each, unquote(each), unquote_plus(each))}
 
 

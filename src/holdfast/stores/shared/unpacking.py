@@ -17,7 +17,7 @@ _CORES = os.cpu_count() or 1
 def unpacked(
     stored: Mapping[bytes, bytes], verify: bool = True, room: int = DEFAULT_LIMITS.bytes
 ) -> dict[bytes, bytes]:
-    """The bytes of many chunks, proven unless told otherwise; much is shared by two threads.
+    """Return the bytes of many chunks, proven unless told otherwise; much is shared by two threads.
 
     A few bytes may unpack into many: more than there is room for is refused, before any is.
     """

@@ -96,11 +96,11 @@ class Connections:
 
     @property
     def write_lock(self) -> threading.Lock:
-        """Whoever writes holds it."""
+        """Return the lock that whoever writes holds."""
         return self._writer.lock
 
     def writer(self) -> sqlite3.Connection:
-        """The connection that writes, for whoever holds ``write_lock``; opened if need be."""
+        """Return the connection that writes, for who holds ``write_lock``; opened if need be."""
         return self._writer.opened(self._connect_writer)
 
     def _connect_writer(self) -> sqlite3.Connection:
@@ -297,13 +297,13 @@ class Connections:
             )
 
     def data_version(self) -> tuple[int, int]:
-        """Something that differs once any connection, of any process, has written since."""
+        """Return something that differs once any connection, of any process, has written since."""
         self.check()
         with self._watcher.lock, self.errors():
             return self._version(self._watcher, self._watcher.opened(self._connect))
 
     def others_version(self) -> tuple[int, int]:
-        """The same but for what this object wrote itself; the caller holds ``write_lock``."""
+        """Return the same but for what this object wrote; the caller holds ``write_lock``."""
         self.check()
         with self.errors():
             return self._version(self._writer, self.writer())

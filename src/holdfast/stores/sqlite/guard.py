@@ -143,7 +143,7 @@ def _problem(db: sqlite3.Connection, entries: list[Row], expected: dict[str, Row
 
 
 def _is_harmless(name: str, kind: object, text: str | None) -> bool:
-    """Whether what is not ours is a plain table, or an index, and so is never run."""
+    """Return whether what is not ours is a plain table, or an index, and so is never run."""
     if name in _STATISTICS:
         return kind == "table" and text == _STATISTICS[name]
     if kind == "index":
@@ -152,7 +152,7 @@ def _is_harmless(name: str, kind: object, text: str | None) -> bool:
 
 
 def _shown(name: object) -> str:
-    """A name that somebody else chose, for a message."""
+    """Return a name that somebody else chose, for a message."""
     return ascii(str(name))[1:-1][:80]
 
 
@@ -162,7 +162,7 @@ def _plain(text: object) -> str | None:
 
 @cache
 def _expected(version: int) -> dict[str, Row]:
-    """What a file of that version holds: kind, table and text by name."""
+    """Return what a file of that version holds: kind, table and text by name."""
     db = sqlite3.connect(":memory:", isolation_level=None)
     try:
         for statement in sql.statements(0, version):
@@ -182,7 +182,7 @@ class Allowance:
         self._looks, self._until = 0, 0.0
 
     def size(self) -> int:
-        """Bytes of the file and its log."""
+        """Return bytes of the file and its log."""
         size = 0
         for file in (self._path, self._log):
             try:
@@ -219,7 +219,7 @@ class Allowance:
         return add
 
     def measured(self, rows: Iterable[Row], column: int) -> Iterator[Row]:
-        """The same rows, unless a column of them has more bytes in all than there are."""
+        """Yield the same rows, unless a column of them has more bytes in all than there are."""
         measure = self.measure()
         for row in rows:
             value = row[column]

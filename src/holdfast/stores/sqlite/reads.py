@@ -148,7 +148,7 @@ def _bounds(prefix: str) -> tuple[str, str | bytes]:
 
 
 def _untils(query: Query) -> list[tuple[str, list[Any]]]:
-    """What ``until`` requires, in parts that come one after the other, the newest first."""
+    """Return what ``until`` requires, in parts that come one after the other, the newest first."""
     if query.until is None:
         return [("", [])]
     place = bound_of(query.until)
@@ -169,7 +169,7 @@ def _select(
 
 
 def _where(query: Query, condition: str, bound: list[Any]) -> tuple[str, list[Any]]:
-    """The conditions of a query; every value is bound, never written into the statement."""
+    """Return the conditions of a query; every value is bound, never written into the statement."""
     conditions = [condition] if condition else []
     values = [*bound]
 

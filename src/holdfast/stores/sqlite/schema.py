@@ -62,7 +62,7 @@ VERSION = len(MIGRATIONS)
 
 
 def statements(before: int, after: int) -> list[str]:
-    """What leads from one version of the file to a later one."""
+    """Return what leads from one version of the file to a later one."""
     steps = MIGRATIONS[before:after]
     return [text for step in steps for text in step.split(";") if text.strip()]
 
@@ -149,12 +149,12 @@ STATS = """
 
 
 def select_chunks(count: int) -> str:
-    """The statement that fetches that many chunks by name."""
+    """Return the statement that fetches that many chunks by name."""
     return f"SELECT name, data FROM chunks WHERE name IN ({','.join('?' * count)})"  # noqa: S608
 
 
 def notes_among(count: int, following: bool) -> str:
-    """The condition for notes of that many scopes; one who follows begins at a place near the end.
+    """Return the condition for notes of so many scopes; who follows begins at a place near the end.
 
     The plus keeps SQLite from reading a whole scope by its index to find its last few notes.
     """
