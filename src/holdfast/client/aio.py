@@ -255,6 +255,8 @@ class Client(
         ``"prompt"`` or ``"wait"``, for calls that ``approve_when`` names (kinds, tools or a
         function; irreversible ones by default). Another process that works on the session is an
         error; ``takeover`` takes it from one that was not heard of for ``lease_seconds``.
+        ``progress=True`` draws how many tasks are done, where there is a terminal; a function is
+        called with how many are done, of how many, and which one is worked on.
         """
         from holdfast.session.async_run import AsyncRun
         from holdfast.session.files import files_of
