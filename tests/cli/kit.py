@@ -134,7 +134,8 @@ def normal(text: str, directory: Path | None = None) -> str:
     text = _ID.sub(number, text)
     text = re.sub(r"\b[0-9a-f]{12,32}\b", "<end>", text)
     text = re.sub(r"\b[0-9a-f]{8}\b", "<end>", text)
-    text = re.sub(r"(?<=\S) {2,}(?=\S)", "  ", text)  # as wide as ids are long
+    # Columns of listings are as wide as ids are long.
+    text = re.sub(r"(?m)^.*<end>  .*$", lambda line: re.sub(r"(?<=\S) {2,}", "  ", line[0]), text)
     text = re.sub(
         r"( {2,})?\d+[smhd] ago *", lambda found: f"{'  ' if found[1] else ''}<age> ", text
     )

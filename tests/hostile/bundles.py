@@ -4,6 +4,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from holdfast.core.chunk_encoder import encode
 from holdfast.core.chunk_format import MAX_CHUNK, REF_NODE, chunk_id, compress, uncompressed
 from holdfast.core.codec import pack
 from holdfast.model import CheckpointInfo, checksum, new_info
+from holdfast.model.record import plain_of as as_plain
 from holdfast.stores.base import Note
 from tests.hostile.child import AGENT, SESSION
 from tests.hostile.kit import fill
@@ -93,6 +95,13 @@ def odd(**changes: Any) -> bytes:
     """A bundle whose record has other values than any record."""
     info, chunks = checkpoint()
     return written([*chunks, record(plain_of(info, **changes))])
+
+
+def to_come(later: dict[str, Any]) -> bytes:
+    """A bundle whose record has fields that no Holdfast knows yet."""
+    info, chunks = checkpoint()
+    newer = replace(info, schema_version="9.9", later=later).with_()
+    return written([*chunks, record(as_plain(newer.__dict__))])
 
 
 def parents_in_a_circle(count: int, sessions: int = 1) -> bytes:
@@ -266,6 +275,10 @@ BUNDLES: dict[str, Callable[[], bytes]] = {
     "metadata that is a list": lambda: odd(metadata=[1]),
     "a version of the schema to come": lambda: odd(schema_version="999.0"),
     "a version of the schema that is none": lambda: odd(schema_version="\x1b[2J"),
+    "fields to come": lambda: to_come({"zone": 1}),
+    "fields to come that hold any values": lambda: to_come({"zone": {(1, 2): b"x"}, "\ud800": [1]}),
+    "fields to come that are not proven": lambda: odd(zone=1),
+    "fields to come of a megabyte": lambda: to_come({f"f{n}": "x" * 1000 for n in range(1000)}),
     "an offer that offers nothing": lambda: odd(handoff_target=AGENT, handoff_schema="{"),
     "a workspace that is a number": lambda: one({**STATE, "workspace": 7}),
     "a workspace that leads nowhere": lambda: one(

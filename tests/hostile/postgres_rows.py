@@ -39,6 +39,12 @@ ROWS: dict[str, str] = {
     "chunks beneath that are nothing": _record(beneath="ARRAY[NULL::bytea]"),
     "a body of no bytes": _record(body="''::bytea"),
     "a body cut short": _record(body="substr(body, 1, 5)"),
+    "a body with fields to come": _record(
+        body="'\\x98'::bytea || substr(body, 2) || '\\x81a47a6f6e6501'::bytea"
+    ),
+    "a body with fields to come that are a number": _record(
+        body="'\\x98'::bytea || substr(body, 2) || '\\x07'::bytea"
+    ),
     "a body of deep lists": _record(body="decode(repeat('91', 100000), 'hex')"),
     "a body that claims a billion": _record(body="'\\xdd3b9aca00c0'::bytea"),
     "a body of a megabyte": _record(body="decode(repeat('c0', 1000000), 'hex')"),

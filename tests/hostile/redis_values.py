@@ -106,6 +106,17 @@ VALUES: dict[str, Bad] = {
     "a root of no bytes": _every(b"r:", _field(14, b"")),
     "a size below nothing": _every(b"r:", _field(15, -5)),
     "a size that is text": _every(b"r:", _field(15, "x")),
+    "fields to come": _every(b"r:", _unpacked(lambda record: record.append({"zone": 1}))),
+    "fields to come that are there": _every(
+        b"r:", _unpacked(lambda record: record.append({"agent_id": "other"}))
+    ),
+    "fields to come that are a number": _every(b"r:", _unpacked(lambda record: record.append(7))),
+    "fields to come without names": _every(
+        b"r:", lambda c, key: c.set(key, b"\xdc\x00\x11" + c.get(key)[3:] + b"\x81\x07\x07")
+    ),
+    "fields to come, twice": _every(
+        b"r:", _unpacked(lambda record: record.extend([{"zone": 1}, {"zone": 2}]))
+    ),
     "notes without a place": _every(b"n:", lambda c, key: c.set(key, c.get(key)[17:])),
     "notes at a place that is none": _every(
         b"n:", lambda c, key: c.set(key, b"z" * 17 + c.get(key)[17:])

@@ -138,6 +138,12 @@ ROWS: dict[str, Bad] = {
     "a body that is text": _record(body="'text'"),
     "a body of zeros": _record(body="zeroblob(50000000)"),
     "a body cut short": _record(body="substr(body, 1, 5)"),
+    "a body with fields to come": _record(
+        body="CAST(x'98' || substr(body, 2) || x'81A47A6F6E6501' AS BLOB)"
+    ),
+    "a body with fields to come that are a number": _record(
+        body="CAST(x'98' || substr(body, 2) || x'07' AS BLOB)"
+    ),
     "a body of deep lists": _record(body="CAST(replace(hex(zeroblob(50000)), '0', x'91') AS BLOB)"),
     "a sum that is text": _record(sum="'text'"),
     "a session that is not there": _sql("UPDATE checkpoints SET session = 999"),

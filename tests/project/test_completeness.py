@@ -43,6 +43,10 @@ def test_every_error_is_in_the_tree_at_the_top_of_its_module() -> None:
     assert set(drawn) >= set(ERRORS)
 
 
+def test_the_name_of_every_error_ends_in_error() -> None:
+    assert not [name for name in ERRORS if not name.endswith("Error")]
+
+
 def test_every_error_is_public() -> None:
     assert set(ERRORS) <= set(dir(holdfast))
 

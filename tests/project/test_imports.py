@@ -164,6 +164,29 @@ def test_core_uses_nothing_of_threading_but_local(module: str) -> None:
     assert used <= {"local"}
 
 
+SPEAKS = {
+    "holdfast.system.progress_bar": "draws where a program or a command asked for it",
+    "holdfast.session.approval": "asks a person, with approval='prompt'",
+    "holdfast.adapters.langgraph.__main__": "is a command",
+}
+DRAWS = {"holdfast.session.options": "session(progress=…)"}
+
+
+def test_a_library_writes_to_the_terminal_only_where_it_was_asked_to() -> None:
+    speaking, drawing = set(), set()
+    for module in (name for name in MODULES if part_of(name) != "cli"):
+        for node in ast.walk(TREES[module]):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "print":
+                speaking.add(module)
+            if isinstance(node, ast.Attribute) and ast.unparse(node).startswith("sys.std"):
+                speaking.add(module)
+        if any("progress_bar" in found.imported for found in imports_of(module)):
+            drawing.add(module)
+
+    assert speaking == SPEAKS.keys()
+    assert drawing == DRAWS.keys()
+
+
 @pytest.fixture(scope="module")
 def imported_with_holdfast() -> set[str]:
     """The modules that `import holdfast` adds to those of bare Python."""

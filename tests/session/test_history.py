@@ -5,7 +5,16 @@ from typing import Any
 import pytest
 
 from holdfast.errors import DivergenceError, RunError, UnknownEffectError
-from holdfast.session.effects import ENDED, SESSION, STARTED, Effect, Kind
+from holdfast.session.effects import (
+    ENDED,
+    FINAL,
+    KINDS,
+    RULES,
+    SESSION,
+    STARTED,
+    Effect,
+    Kind,
+)
 from holdfast.session.history import CallHistory, calls_in, calls_noted, without
 
 HEAD = "head"
@@ -168,3 +177,9 @@ def test_notes_and_entries_can_be_read_without_a_session() -> None:
     assert calls_noted(notes_of(call)) == [call]
     assert without([*written, {"id": "new"}], written) == [{"id": "new"}]
     assert calls.last_files() is None
+
+
+def test_every_kind_of_effect_says_what_holds_for_its_calls() -> None:
+    assert set(RULES) == set(KINDS)
+    assert FINAL == ("irreversible",)
+    assert [kind for kind in KINDS if effect("a", kind).lasts] == ["reversible", "irreversible"]

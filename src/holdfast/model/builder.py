@@ -102,13 +102,12 @@ def new_info(*, agent_id: str, session_id: str | None = None, **chosen: Any) -> 
     Each is checked. Without a session it begins one.
     """
     checkpoint_id, now = new_stamp()
-    values: dict[str, Any] = {
-        **_DEFAULTS,
-        "checkpoint_id": checkpoint_id,
-        "agent_id": checked_name("agent_id", agent_id),
-        "session_id": new_id() if session_id is None else checked_name("session_id", session_id),
-        "created_at": moment(now),
-    }
+    values = _DEFAULTS.copy()
+    values["checkpoint_id"], values["created_at"] = checkpoint_id, moment(now)
+    values["agent_id"] = checked_name("agent_id", agent_id)
+    values["session_id"] = (
+        new_id() if session_id is None else checked_name("session_id", session_id)
+    )
     for name, value in chosen.items():
         try:
             accept = _ACCEPT[name]
@@ -122,7 +121,7 @@ def new_info(*, agent_id: str, session_id: str | None = None, **chosen: Any) -> 
     return CheckpointInfo.of(values)
 
 
-_DEFAULTS = {f.name: None if f.is_required else f.default for f in FIELDS}
+_DEFAULTS: dict[str, Any] = {f.name: None if f.is_required else f.default for f in FIELDS}
 _ACCEPT = {f.name: f.type.accept for f in FIELDS if f.chosen and not f.is_required}
 _OPTIONAL = frozenset(f.name for f in FIELDS if type(None) in f.type.types)
 _CHANGEABLE = [f for f in FIELDS if f.is_changeable]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from holdfast.model.field_types import Form
-from holdfast.model.fields import FIELDS, FIRST, LATER, RICH, Field
+from holdfast.model.fields import BY_NAME, FIELDS, FIRST, LATER, RICH, Field
 from holdfast.model.record import NAMES, CheckpointInfo, Values
 
 _FIRST_NAMES = frozenset(NAMES)
@@ -32,13 +32,14 @@ def info_of_text(stored: Any) -> CheckpointInfo:
 def revived(info: CheckpointInfo, value_of: Callable[[str], Any]) -> CheckpointInfo:
     """Return a record with other values for what may be of any type, and is said in it."""
     values = {**info.__dict__}
-    for f in FIELDS:
-        if f.type.is_rich and (f in FIRST or values[f.name] != f.default):
-            values[f.name] = value_of(f.name)
+    for name in RICH:
+        f = BY_NAME[name]
+        if f in FIRST or values[name] != f.default:
+            values[name] = value_of(name)
+            if problem := f.type.problem(name, values[name]):
+                raise ValueError(problem)
     if info.later is not None:
         values["later"] = {name: value_of(name) for name in info.later}
-    if problem := problem_of(values):
-        raise ValueError(problem)
     return CheckpointInfo.of(values)
 
 
@@ -65,6 +66,8 @@ def _add_later(values: dict[str, Any], stored: Any) -> None:
     """Add what a record says of later versions; what this Holdfast does not know as it is."""
     if type(stored) is not dict or not stored.keys().isdisjoint(_FIRST_NAMES):
         raise ValueError("its later fields are of another shape")
+    if {type(name) for name in stored} - {str}:
+        raise ValueError("a later field has no name")
     unknown = dict(stored)
     for f in LATER:
         if f.name in unknown:

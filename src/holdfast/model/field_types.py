@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
 from functools import partial
 from operator import attrgetter
 from types import NoneType
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from holdfast.errors import InvalidArgumentError
 from holdfast.ids import as_iso, microseconds, moment
@@ -23,8 +22,7 @@ Both = tuple[Callable[[Any], Any], Callable[[Any], Any]]
 """What writes a value, and what reads it again."""
 
 
-@dataclass(frozen=True, slots=True)
-class FieldType:
+class FieldType(NamedTuple):
     """What the values of a field are; it never changes, as records hold them."""
 
     types: tuple[type, ...]
@@ -56,8 +54,7 @@ class FieldType:
         def each(both: Both | None) -> Both | None:
             return None if both is None else (maybe(both[0]), maybe(both[1]))
 
-        return replace(
-            self,
+        return self._replace(
             types=(*self.types, NoneType),
             schema={"anyOf": [self.schema, {"type": "null"}]},
             plain=each(self.plain),
@@ -120,6 +117,10 @@ def _as_it_is(what: str, value: Any) -> Any:
     return value
 
 
+def _moment_of(text: str) -> datetime:
+    return checks.checked_moment("created_at", datetime.fromisoformat(text))
+
+
 def _hex(text: str) -> str:
     return bytes.fromhex(text).hex()
 
@@ -128,18 +129,18 @@ _STRING: Mapping[str, Any] = {"type": "string"}
 _INTEGER: Mapping[str, Any] = {"type": "integer"}
 
 NAME = FieldType((str,), _STRING, checks.checked_name, longest=checks.LONGEST_NAME)
-ID = replace(NAME, accept=checks.checked_id)
+ID = NAME._replace(accept=checks.checked_id)
 TEXT = FieldType((str,), _STRING, checks.checked_text)
-VERSION = replace(TEXT, accept=checks.checked_version)
+VERSION = TEXT._replace(accept=checks.checked_version)
 COUNT = FieldType((int,), _INTEGER, checks.checked_count, least=0)
-SIZE = replace(COUNT, accept=checks.checked_size)
+SIZE = COUNT._replace(accept=checks.checked_size)
 SECONDS = FieldType((int, float), {"type": "number"}, checks.checked_seconds, least=0)
 MOMENT = FieldType(
     (datetime,),
     {"type": "string", "format": "date-time"},
     checks.checked_moment,
     plain=(microseconds, moment),
-    text=(as_iso, datetime.fromisoformat),
+    text=(as_iso, _moment_of),
 )
 FRAMEWORK = FieldType(
     (Framework,),

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import MISSING, dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from holdfast.model.field_types import (
     COUNT,
@@ -53,7 +53,8 @@ def row(
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+# What dataclasses have besides fields is made for those that come of these two.
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class Header:
     """The fields that a checkpoint and its record share: everything but the payload."""
 
@@ -90,7 +91,7 @@ class Header:
         return end is not None and (now or datetime.now(UTC)) >= end
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class ContentFields(Header):
     """The fields that only the record has, which tell of the payload."""
 
@@ -100,8 +101,7 @@ class ContentFields(Header):
     """Bytes of the payload before compression and sharing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(NamedTuple):
     """A row of the table."""
 
     name: str
@@ -110,23 +110,23 @@ class Field:
     column: bool
     chosen: bool
     covered: bool
-    _default: Any
-    _factory: Any
+    given_default: Any
+    factory: Any
 
     @property
     def default(self) -> Any:
         """The value in records that do not say it; a new one where it can be changed."""
-        return self._default if self._factory is MISSING else self._factory()
+        return self.given_default if self.factory is MISSING else self.factory()
 
     @property
     def is_changeable(self) -> bool:
         """Whether its default can be changed, so that each record needs one of its own."""
-        return self._factory is not MISSING
+        return self.factory is not MISSING
 
     @property
     def is_required(self) -> bool:
         """Whether every record has to say it."""
-        return self._default is MISSING and self._factory is MISSING
+        return self.given_default is MISSING and self.factory is MISSING
 
     @property
     def order(self) -> tuple[int, ...]:
@@ -135,7 +135,7 @@ class Field:
 
 
 _ROWS = [
-    Field(each.name, **each.metadata, _default=each.default, _factory=each.default_factory)
+    Field(each.name, **each.metadata, given_default=each.default, factory=each.default_factory)
     for each in fields(ContentFields)
 ]
 FIRST = tuple(each for each in _ROWS if each.since == FIRST_VERSION)

@@ -24,7 +24,7 @@ from holdfast.model import checked_name
 from holdfast.runtime import steps
 from holdfast.runtime.engine import Engine
 from holdfast.runtime.steps import Plan
-from holdfast.session.effects import KINDS, WHOLE, Effect, copied, written
+from holdfast.session.effects import FINAL, KINDS, WHOLE, Effect, call_text, copied
 from holdfast.verbs import events, notes, stored_values
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Approval:
     """Who decides, of which calls, and for how long a question stands."""
 
     decider: Decider
-    when: When = ("irreversible",)
+    when: When = FINAL
     expires_seconds: float | None = None
     timeout: float | None = None
 
@@ -103,7 +103,7 @@ class Question:
     expires_at: datetime | None
 
     def __str__(self) -> str:
-        return written(self.tool, self.args, self.kwargs, WHOLE)
+        return call_text(self.tool, self.args, self.kwargs, WHOLE)
 
 
 def ask(session: OpenSession, approval: Approval, effect: Effect) -> Plan[Effect]:
@@ -301,7 +301,7 @@ def _prompt(effect: Effect) -> Decision:
 def checked_when(when: Any) -> When:
     """Return which calls wait: kinds, names of tools, or a function of the effect."""
     if when is None:
-        return ("irreversible",)
+        return FINAL
     if callable(when):
         return when  # type: ignore[no-any-return]
     named = (when,) if isinstance(when, str) else tuple(when)

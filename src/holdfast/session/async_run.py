@@ -14,11 +14,11 @@ from typing import Any, Self
 from holdfast.errors import HoldfastError, StoreClosedError, StoreError
 from holdfast.model import CheckpointInfo
 from holdfast.runtime import AsyncRuntime
-from holdfast.session import calls, rollback
-from holdfast.session.branch import Adoptable, adopted, forked
+from holdfast.session import branch, calls, rollback
+from holdfast.session.branch import Adoptable
 from holdfast.session.effects import Kind
 from holdfast.session.files import Files
-from holdfast.session.opening import opened
+from holdfast.session.opening import open_session
 from holdfast.session.options import SessionOptions
 from holdfast.session.rollback import RolledBack
 from holdfast.session.run_base import (
@@ -67,7 +67,7 @@ class AsyncRun(RunBase):
     async def _open(self) -> None:
         self._session = self._session.anew()
         try:
-            await self._runtime.run(opened(self._session))
+            await self._runtime.run(open_session(self._session))
         except BaseException:
             await self._runtime.run(self._session.checkpointer.release())
             raise
@@ -227,7 +227,7 @@ class AsyncRun(RunBase):
         Copies of the workspace are made beside it, or at ``paths``. They are closed with this run.
         """
         runs = []
-        for fork in await self._runtime.run(forked(self._session, n, names, paths)):
+        for fork in await self._runtime.run(branch.fork(self._session, n, names, paths)):
             run = AsyncRun(self._runtime, fork.options, fork.files)
             run._session.functions = self._session.functions
             await run._open()
@@ -244,7 +244,7 @@ class AsyncRun(RunBase):
         if isinstance(other, AsyncRun):
             await other._close(None)
             other = other.session_id
-        return await self._runtime.run(adopted(self._session, other))
+        return await self._runtime.run(branch.adopt(self._session, other))
 
     async def history(self, limit: int | None = 50) -> list[CheckpointInfo]:
         """Return the checkpoints of the session, the newest first."""

@@ -29,7 +29,7 @@ class Fork:
     files: Files | None
 
 
-def forked(
+def fork(
     session: OpenSession,
     count: int,
     names: Sequence[str] | None,
@@ -92,7 +92,7 @@ Adoptable = str | Checkpoint | CheckpointInfo | Outcome
 """The name of a session, the id of a checkpoint, a checkpoint, or what came of a strategy."""
 
 
-def adopted(session: OpenSession, other: Adoptable) -> Plan[str]:
+def adopt(session: OpenSession, other: Adoptable) -> Plan[str]:
     """Go on from the head of another session, or from a checkpoint, as this session's own."""
     name = _name_of(other)
     query = Query(agent_id=session.options.agent_id, session_id=name, limit=1)

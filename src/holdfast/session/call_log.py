@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from holdfast.ids import new_id
-from holdfast.session.effects import LASTING, Block, Effect
+from holdfast.session.effects import Block, Effect
 from holdfast.verbs import stored_values
 
 Entry = Mapping[str, Any]
@@ -51,7 +51,7 @@ class CallLog:
             return
         if effect.key is not None:
             self._by_key.setdefault((effect.tool, effect.key), []).append(effect.id)
-        if effect.kind == "irreversible":
+        if effect.is_final:
             self._by_digest.setdefault(effect.digest, []).append(effect.id)
         if effect.reused is not None:
             self._reused.add(effect.reused)
@@ -96,7 +96,7 @@ class CallLog:
     def known_by(self, tool: str, key: str) -> Effect | None:
         """Return the call that was made under that key, if it still holds."""
         for effect in self.with_key(tool, key):
-            undone = effect.compensated or (effect.abandoned and effect.kind not in LASTING)
+            undone = effect.compensated or (effect.abandoned and not effect.lasts)
             if effect.status == "done" and not undone:
                 return effect
         return None

@@ -17,8 +17,31 @@ from holdfast.verbs import stored_values
 
 Kind = Literal["read", "local", "reversible", "irreversible"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-LASTING: tuple[Kind, ...] = ("reversible", "irreversible")
-"""Kinds that no rollback of state and files undoes."""
+
+
+@dataclass(frozen=True, slots=True)
+class KindRules:
+    """What holds for all calls of a kind."""
+
+    lasts: bool
+    """Whether no rollback of state and files undoes it."""
+    is_compensated: bool = False
+    """Whether the program gives the function that undoes it."""
+
+    @property
+    def is_final(self) -> bool:
+        """Whether nothing undoes it: it is not done twice, and going back past it is refused."""
+        return self.lasts and not self.is_compensated
+
+
+RULES: dict[Kind, KindRules] = {
+    "read": KindRules(lasts=False),
+    "local": KindRules(lasts=False),
+    "reversible": KindRules(lasts=True, is_compensated=True),
+    "irreversible": KindRules(lasts=True),
+}
+FINAL: tuple[Kind, ...] = tuple(kind for kind, rules in RULES.items() if rules.is_final)
+"""Kinds that nothing undoes."""
 
 Status = Literal["started", "done", "failed", "denied", "void"]
 """``started`` is all that is known of an unknown one; ``void`` was begun and never made."""
@@ -87,14 +110,24 @@ class Effect:
         return self.task, self.attempt
 
     @property
+    def lasts(self) -> bool:
+        """Whether no rollback of state and files undoes what it does."""
+        return RULES[self.kind].lasts
+
+    @property
+    def is_final(self) -> bool:
+        """Whether nothing undoes what it does."""
+        return self.kind in FINAL
+
+    @property
     def is_unknown(self) -> bool:
         """Whether it may have done something lasting, and nobody knows."""
-        return self.status == "started" and self.kind in LASTING
+        return self.status == "started" and self.lasts
 
     def stands(self) -> bool:
         """Return whether it did, or may have done, something that is still done."""
         happened = self.status in ("started", "done") and self.reused is None
-        return self.kind in LASTING and happened and not self.compensated
+        return self.lasts and happened and not self.compensated
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data, as it is kept; what says nothing is left out."""
@@ -116,7 +149,7 @@ class Effect:
         return replace(self, ended_at=datetime.now(UTC), **changes)
 
     def __str__(self) -> str:
-        return written(self.tool, self.args, self.kwargs, _ROOM)
+        return call_text(self.tool, self.args, self.kwargs, _ROOM)
 
 
 _FIELDS = tuple(Effect.__dataclass_fields__)
@@ -174,7 +207,7 @@ def _says_nothing(name: str, value: Any) -> bool:
     return type(value) is type(default) and bool(value == default)
 
 
-def written(tool: str, args: Iterable[Any], kwargs: Mapping[str, Any], room: int) -> str:
+def call_text(tool: str, args: Iterable[Any], kwargs: Mapping[str, Any], room: int) -> str:
     """Return a call as one would write it; each argument in so many characters at most."""
     shown = [brief(each, room) for each in args]
     shown += [f"{name}={brief(each, room)}" for name, each in kwargs.items()]
@@ -182,18 +215,19 @@ def written(tool: str, args: Iterable[Any], kwargs: Mapping[str, Any], room: int
 
 
 def check_call(
-    kind: str, key: object, compensate: Callable[..., Any] | None, function: object
+    kind: Kind, key: object, compensate: Callable[..., Any] | None, function: object
 ) -> None:
     """Refuse a call that makes no sense."""
     if not callable(function):
         raise InvalidArgumentError(f"run.call takes a function, not {function!r}")
     if kind not in KINDS:
         raise InvalidArgumentError(f"effect is one of {', '.join(KINDS)}, not {kind!r}")
-    if kind == "reversible" and compensate is None:
+    is_compensated = RULES[kind].is_compensated
+    if is_compensated and compensate is None:
         raise InvalidArgumentError(
-            'a call with effect="reversible" needs compensate=, the function that undoes it'
+            f'a call with effect="{kind}" needs compensate=, the function that undoes it'
         )
-    if kind != "reversible" and compensate is not None:
+    if not is_compensated and compensate is not None:
         raise InvalidArgumentError(
             f'compensate= goes with effect="reversible", not with effect={kind!r}'
         )

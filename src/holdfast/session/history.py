@@ -18,7 +18,6 @@ from holdfast.session import journal as journals
 from holdfast.session.call_log import CallLog, Entry, jump, resume_point
 from holdfast.session.effects import (
     ENDED,
-    LASTING,
     RETRY,
     STARTED,
     Block,
@@ -100,7 +99,7 @@ class CallHistory:
         self._log.extend(
             {"left": call.id}
             for call in self._log.effects
-            if (call.kind, call.status) == ("irreversible", "done") and not call.left
+            if call.is_final and call.status == "done" and not call.left
         )
         self._log.extend([resume_point()])
 
@@ -109,7 +108,7 @@ class CallHistory:
         self._log.extend(
             replace(effect, abandoned=True).as_dict()
             for effect in calls
-            if effect.kind == "irreversible" and self._log.get(effect.id) is None
+            if effect.is_final and self._log.get(effect.id) is None
         )
 
     def go_back(self, entries: Sequence[Entry], later: Iterable[Effect], undone: set[str]) -> None:
@@ -182,7 +181,7 @@ class CallHistory:
     def _standing(self, effect: Effect) -> Effect | None:
         """Return a call with this key, or a lasting one that was made on a way since left."""
         if effect.key is None:
-            if effect.kind != "irreversible":
+            if not effect.is_final:
                 return None
             reused = {call.reused for call in self._journal.calls}
             return self._log.left_standing(effect.digest, reused)
@@ -350,7 +349,7 @@ class CallHistory:
 
     def _check_known(self, found: Effect) -> None:
         """Refuse to go on where nobody knows whether a call took place, and it matters."""
-        if found.kind not in LASTING or found.id in self._journal.retried:
+        if not found.lasts or found.id in self._journal.retried:
             return
         why = f" ({found.reason})" if found.reason else ""
         raise UnknownEffectError(
@@ -424,7 +423,7 @@ class CallHistory:
         return [
             {"left": call.id}
             for call in every
-            if (call.kind, call.status, call.block) == ("irreversible", "done", block)
+            if call.is_final and (call.status, call.block) == ("done", block)
         ]
 
     def resume_point(self, block: Block) -> Entry:

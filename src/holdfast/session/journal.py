@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from holdfast.errors import DivergenceError
-from holdfast.session.effects import LASTING, RETRY, Block, Effect
+from holdfast.session.effects import RETRY, Block, Effect
 from holdfast.verbs import stored_values
 
 LEASE = "lease"
@@ -194,7 +194,7 @@ def read(
             retried.discard(effect.id)
     for effect in void.values():
         # What took place took place, and leases begin anew where a session was moved to.
-        if effect.kind in LASTING and effect.status == "done":
+        if effect.lasts and effect.status == "done":
             known = found.get(effect.id)
             found[effect.id] = replace(effect, index=-1 if known is None else known.index)
     free = 1 + max((call.index for call in found.values()), default=-1)

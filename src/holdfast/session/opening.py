@@ -20,12 +20,12 @@ from holdfast.stores.base import Query
 from holdfast.verbs.read import restore
 
 
-def opened(session: OpenSession) -> Plan[None]:
+def open_session(session: OpenSession) -> Plan[None]:
     """Open a session, see to its files, and finish a rollback that was cut off.
 
     Where what is needed for that is missing, nothing is changed.
     """
-    yield from begin(session)
+    yield from go_to_head(session)
     begun = None if session.opening is None else session.opening.rollback
     if begun is not None:
         yield from rollback.check_begun(session, begun)
@@ -34,7 +34,7 @@ def opened(session: OpenSession) -> Plan[None]:
         yield from rollback.finish(session, begun)
 
 
-def begin(session: OpenSession) -> Plan[None]:
+def go_to_head(session: OpenSession) -> Plan[None]:
     """Take the lease, and go to the head of a session, or make its first checkpoint."""
     if session.files is not None:
         yield from session.files.open()

@@ -249,7 +249,7 @@ def _standing(later: list[Effect]) -> list[Effect]:
 
 
 def _check_allowed(standing: list[Effect], accept_irreversible: bool) -> None:
-    lasting = [each for each in standing if each.kind == "irreversible" or each.is_unknown]
+    lasting = [each for each in standing if each.is_final or each.is_unknown]
     if lasting and not accept_irreversible:
         listed = "\n".join(
             f"  {effect}" + (" (its end is unknown)" if effect.is_unknown else "")

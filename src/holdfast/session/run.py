@@ -13,11 +13,11 @@ from typing import Any, Self
 from holdfast.errors import HoldfastError, StoreClosedError, StoreError
 from holdfast.model import CheckpointInfo
 from holdfast.runtime import SyncRuntime
-from holdfast.session import calls, rollback
-from holdfast.session.branch import Adoptable, adopted, forked
+from holdfast.session import branch, calls, rollback
+from holdfast.session.branch import Adoptable
 from holdfast.session.effects import Kind
 from holdfast.session.files import Files
-from holdfast.session.opening import opened
+from holdfast.session.opening import open_session
 from holdfast.session.options import SessionOptions
 from holdfast.session.rollback import RolledBack
 from holdfast.session.run_base import (
@@ -60,7 +60,7 @@ class Run(RunBase):
         self._session = self._session.anew()
         self._over.clear()
         try:
-            self._runtime.run(opened(self._session))
+            self._runtime.run(open_session(self._session))
         except BaseException:
             self._runtime.run(self._session.checkpointer.release())
             raise
@@ -219,7 +219,7 @@ class Run(RunBase):
         Copies of the workspace are made beside it, or at ``paths``. They are closed with this run.
         """
         runs = []
-        for fork in self._runtime.run(forked(self._session, n, names, paths)):
+        for fork in self._runtime.run(branch.fork(self._session, n, names, paths)):
             run = Run(self._runtime, fork.options, fork.files)
             run._session.functions = self._session.functions
             run._open()
@@ -236,7 +236,7 @@ class Run(RunBase):
         if isinstance(other, Run):
             other._close(None)
             other = other.session_id
-        return self._runtime.run(adopted(self._session, other))
+        return self._runtime.run(branch.adopt(self._session, other))
 
     def history(self, limit: int | None = 50) -> list[CheckpointInfo]:
         """Return the checkpoints of the session, the newest first."""

@@ -15,7 +15,7 @@ from holdfast.runtime.steps import Plan
 from holdfast.session import calls as tool_calls
 from holdfast.session import heads, opening
 from holdfast.session import lease as leases
-from holdfast.session.effects import WHOLE, Effect, written
+from holdfast.session.effects import WHOLE, Effect, call_text
 from holdfast.session.history import unknown_calls_of
 from holdfast.session.open_session import OpenSession
 from holdfast.session.options import SessionOptions
@@ -42,7 +42,7 @@ class UnknownCall:
     """What is known of why."""
 
     def __str__(self) -> str:
-        return written(self.tool, self.args, self.kwargs, WHOLE)
+        return call_text(self.tool, self.args, self.kwargs, WHOLE)
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ def session_of(engine: Engine, call: UnknownCall, takeover: bool) -> OpenSession
 
 def decide(session: OpenSession, call: UnknownCall, verdict: Verdict) -> Plan[None]:
     """Open the session of a call, and record a verdict in its own journal, under its lease."""
-    yield from opening.begin(session)
+    yield from opening.go_to_head(session)
     known = {each.id: each for each in session.history.unknown()}
     if call.effect_id not in known:
         raise RunError(f"{call} is not unknown any more")

@@ -91,7 +91,7 @@ def look(
     if options.scope != "files":  # the files alone undo no call
         left = [call for call in calls if call.id not in known and not call.abandoned]
         since = [call for call in left if call.stands()]
-    lasting = [call for call in since if call.kind == "irreversible" or call.is_unknown]
+    lasting = [call for call in since if call.is_final or call.is_unknown]
     undone = [call for call in since if call not in lasting]
     _check_given(Functions(named(tools)), [call for call in undone if call.compensate is not None])
     if lasting and not options.accept_irreversible:

@@ -7,8 +7,9 @@ rest.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
+from holdfast.cli.access.session_status import Standing
 from holdfast.model import FIELDS
 
 Schema = dict[str, Any]
@@ -45,7 +46,6 @@ def _one_of(*schemas: Schema) -> Schema:
 _CHECKPOINT_FIELDS: dict[str, Schema] = {field.name: dict(field.type.schema) for field in FIELDS}
 CHECKPOINT = _record(**_CHECKPOINT_FIELDS)
 PROGRESS = _maybe(_record(done=WHOLE, total=WHOLE))
-STANDINGS = ("running", "waiting", "failed", "handed off", "ended", "stopped", "cut off")
 MARKER: Schema = {"enum": ["head", "failed", "rolled back", "handed off"]}
 TASK: Schema = {
     **_record(id=TEXT, name=TEXT, status=TEXT),
@@ -183,7 +183,7 @@ SHAPES: dict[str, Schema] = {
                 agent_id=TEXT,
                 session_id=TEXT,
                 checkpoints=WHOLE,
-                standing=_maybe({"enum": list(STANDINGS)}),
+                standing=_maybe({"enum": list(get_args(Standing))}),
             )
         ),
         checkpoints=_list(

@@ -7,7 +7,6 @@ come back as equal copies. No name in stored data is resolved: dtypes come from 
 
 from __future__ import annotations
 
-import ctypes
 import re
 import sys
 from typing import Any
@@ -33,6 +32,12 @@ _DTYPES = (
 )
 _TENSORS = ("torch:Tensor", "torch:Parameter")
 _device = re.compile(r"(cpu|cuda|mps|xpu|meta)(?::(\d{1,3}))?")
+
+
+def _bytes_at(address: int, length: int) -> bytes:
+    from ctypes import string_at  # which takes long to import, and only tensors need
+
+    return string_at(address, length)
 
 
 def _dtype_name(dtype: Any) -> str:
@@ -63,7 +68,7 @@ def _reduce_tensor(tensor: Any) -> list[Any]:
     dtype = _dtype_name(tensor.dtype)
     plain = tensor.detach().resolve_conj().resolve_neg().cpu().contiguous()
     # Without numpy, which torch does not need; the tensor is alive until the copy is made.
-    data = ctypes.string_at(plain.data_ptr(), plain.numel() * plain.element_size())
+    data = _bytes_at(plain.data_ptr(), plain.numel() * plain.element_size())
     return [name, data, dtype, list(tensor.shape), tensor.requires_grad, str(tensor.device)]
 
 
@@ -130,7 +135,7 @@ def _reduce_other(value: Any) -> list[Any]:
     if value.device.type != "cpu":
         raise Unkeepable(f"on {value.device} cannot be checkpointed; keep its get_state()")
     state = value.get_state()
-    return ["torch:Generator", ctypes.string_at(state.data_ptr(), state.numel())]
+    return ["torch:Generator", _bytes_at(state.data_ptr(), state.numel())]
 
 
 def _revive_other(plain: list[Any], reviver: Reviver) -> Any:
