@@ -22,7 +22,7 @@ from holdfast.ids import new_id
 from holdfast.model import Checkpoint, moment
 from holdfast.runtime import SyncRuntime
 from holdfast.stores.base import NOTE_TIES, Note, NotesOnly, Query, Store
-from holdfast.stores.capabilities import removals_of
+from holdfast.stores.capabilities import TellsChanges
 from holdfast.verbs import notes
 from holdfast.verbs.read import restore
 from holdfast.workspace.index import Pin
@@ -41,6 +41,7 @@ class Pins:
 
     def __init__(self, store: Store, name: str) -> None:
         self._store = store
+        self._changes = store.capability(TellsChanges)  # once, as that takes a while
         self._runtime = SyncRuntime(store)
         self.name = name
         self.scope = SCOPES + name
@@ -111,7 +112,7 @@ class Pins:
         Asked after every use of its chunks: if one does, no collection that began earlier can have
         removed what the tree needs.
         """
-        removals = removals_of(self._store)
+        removals = None if self._changes is None else self._changes.removals()
         if self.is_known(pin) and self._alive[1] == removals:
             return pin
         found = self._store.notes([pin.scope], pin.after)
