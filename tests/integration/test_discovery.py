@@ -128,7 +128,7 @@ def test_the_url_of_the_client_leads_to_the_store_from_anywhere(
         assert again.restore(saved).execution_state == {"n": 1}
 
 
-def test_a_new_store_is_told_of_in_the_log_and_kept_from_git(
+def test_a_new_store_is_told_of_in_the_log_and_kept_from_others(
     project: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.INFO, "holdfast"):
@@ -138,7 +138,6 @@ def test_a_new_store_is_told_of_in_the_log_and_kept_from_git(
     assert [record.getMessage() for record in caplog.records] == [
         f"a new store is made, {file_of(project)}: none is in this directory or above"
     ]
-    assert (project / ".holdfast" / ".gitignore").read_text() == "*\n"
     assert (project / ".holdfast").stat().st_mode & 0o777 == 0o700
 
 

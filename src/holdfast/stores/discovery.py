@@ -72,7 +72,6 @@ def find_or_make() -> StoreLocation:
     location = find() or in_folder(_here())
     if location.folder is not None and location.path is not None and not location.path.exists():
         _log("a new store is made, %s: none is in this directory or above", location.path)
-        location.make_folder()
     return location
 
 
