@@ -105,3 +105,8 @@ def test_what_0_3_may_have_kept_in_a_state_is_still_known_by_its_name(name: str)
     public = [getattr(import_module(module), each) for module in MODULES for each in names(module)]
 
     assert class_names.find_class(f"holdfast.{name}") in public
+
+
+@pytest.mark.parametrize("name", ["Checkpoint", "CheckpointInfo", "Framework"])
+def test_what_states_hold_of_the_model_is_named_as_in_every_release(name: str) -> None:
+    assert class_name(getattr(model, name)) == f"holdfast.model:{name}"

@@ -41,3 +41,6 @@ __all__ = [
     "new_info",
     "show_own_path",
 ]
+
+for _public in (Checkpoint, CheckpointBuilder, CheckpointInfo, Framework):
+    _public.__module__ = __name__  # by which states that hold one name its class
