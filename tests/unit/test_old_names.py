@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import holdfast
-from holdfast import ApprovalDeniedError, SyncClient
+from holdfast import ApprovalDeniedError, SyncClient, model
 from holdfast.core import class_names
 from tests.project.names_page import MODULES, names
 
@@ -109,4 +109,4 @@ def test_what_0_3_may_have_kept_in_a_state_is_still_known_by_its_name(name: str)
 
 @pytest.mark.parametrize("name", ["Checkpoint", "CheckpointInfo", "Framework"])
 def test_what_states_hold_of_the_model_is_named_as_in_every_release(name: str) -> None:
-    assert class_name(getattr(model, name)) == f"holdfast.model:{name}"
+    assert class_names.class_name(getattr(model, name)) == f"holdfast.model:{name}"
