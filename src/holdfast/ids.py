@@ -31,7 +31,7 @@ _clock = _Clock()
 
 
 def new_stamp() -> tuple[str, int]:
-    """A new id and its time in microseconds; both are greater than any this process made before.
+    """Return a new id and its time in microseconds, both greater than any this process made.
 
     A clock that is set back does not matter: time then goes on from where it was. The microseconds
     stand behind the milliseconds, where a UUID may have them, so ids of one process begin unlike.
@@ -48,7 +48,7 @@ def new_stamp() -> tuple[str, int]:
 
 
 def new_id() -> str:
-    """A new id, greater than every one this process made before.
+    """Return a new id, greater than every one this process made before.
 
     >>> from holdfast.ids import new_id
     >>> first, second = new_id(), new_id()

@@ -16,7 +16,7 @@ PACKAGE = SRC / "holdfast"
 # A part may import from its own layer and from those below it.
 LAYERS = (
     {"__main__", "testing"},
-    {"cli", "ui", "adapters", "state"},
+    {"cli", "adapters", "state"},
     {"client"},
     {"session", "workspace"},
     {"verbs"},

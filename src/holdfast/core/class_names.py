@@ -82,6 +82,6 @@ def class_attribute(cls: type, name: str) -> Any:
 
 
 def is_name(name: object) -> bool:
-    """Whether an attribute can have this name, and it is not one of Python's own."""
+    """Return whether an attribute can have this name, and it is not one of Python's own."""
     is_dunder = isinstance(name, str) and name.startswith("__") and name.endswith("__")
     return isinstance(name, str) and name.isidentifier() and not is_dunder

@@ -45,31 +45,31 @@ class CheckpointBuilder:
         return self._set(session_id=session_id)
 
     def parent(self, parent_id: str | None) -> Self:
-        """The checkpoint this one follows."""
+        """Name the checkpoint this one follows."""
         return self._set(parent_id=parent_id)
 
     def step(self, index: int, name: str | None = None) -> Self:
-        """The position in the run, and its name."""
+        """Give the position in the run, and its name."""
         return self._set(step_index=index, step_name=name)
 
     def execution_state(self, state: Any) -> Self:
-        """The program's or framework's own state."""
+        """Give the program's or framework's own state."""
         return self._set(execution_state=state)
 
     def context(self, context: dict[str, Any]) -> Self:
-        """The developer's own dict, kept apart from the state."""
+        """Give the developer's own dict, kept apart from the state."""
         return self._set(agent_context=context)
 
     def tasks(self, tasks: Any) -> Self:
-        """The plan, step by step."""
+        """Give the plan, step by step."""
         return self._set(tasks=tasks)
 
     def effects(self, effects: Any) -> Self:
-        """What tool calls did to the world."""
+        """Say what tool calls did to the world."""
         return self._set(effects=effects)
 
     def workspace(self, workspace: Any) -> Self:
-        """The snapshot of the agent's directory."""
+        """Give the snapshot of the agent's directory."""
         return self._set(workspace=workspace)
 
     def tag(self, **tags: Any) -> Self:
@@ -85,7 +85,7 @@ class CheckpointBuilder:
         return self._set(handoff_target=target_agent_id, handoff_schema=schema or None)
 
     def build(self) -> Checkpoint:
-        """The finished checkpoint, with an id, the time and a checksum."""
+        """Return the finished checkpoint, with an id, the time and a checksum."""
         given = {k: v for k, v in self._fields.items() if k not in PAYLOAD}
         info = new_info(**given)
         unused: dict[str, Any] = {"execution_state": {}, "agent_context": {}}

@@ -29,7 +29,7 @@ class Checkpoint(Header):
     workspace: Any = None
 
     def payload(self) -> dict[str, Any]:
-        """The parts that are kept in chunks; unused ones are left out."""
+        """Return the parts that are kept in chunks; unused ones are left out."""
         return make_payload(*(getattr(self, part) for part in PAYLOAD))
 
     @property
@@ -38,7 +38,7 @@ class Checkpoint(Header):
         return encode_payload(self.payload(), allow_pickle=True).root.hex()
 
     def verify_integrity(self) -> bool:
-        """Whether the checksum fits everything the record holds."""
+        """Return whether the checksum fits everything the record holds."""
         try:
             encoded = encode_payload(self.payload(), allow_pickle=True)
             return checksum_fits(self.info(encoded.root.hex(), encoded.size))
@@ -46,7 +46,7 @@ class Checkpoint(Header):
             return False
 
     def info(self, content_id: str, size: int) -> CheckpointInfo:
-        """The record without its payload, which is known by its content id."""
+        """Return the record without its payload, which is known by its content id."""
         shared = {name: self.__dict__[name] for name in HEADER}
         return CheckpointInfo.of({**shared, "content_id": content_id, "size": size})
 
@@ -66,7 +66,7 @@ class Checkpoint(Header):
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Checkpoint:
-        """A checkpoint from what ``as_dict`` gave, also by a Holdfast that had fewer fields."""
+        """Return a checkpoint from what ``as_dict`` gave, also where that had fewer fields."""
         known = {each.name for each in fields(cls)}
         data = {**data}
         check_version(data.get("checkpoint_id"), data.get("schema_version", FIRST_VERSION))

@@ -86,7 +86,7 @@ class Header:
             return datetime.max.replace(tzinfo=UTC)
 
     def is_expired(self, now: datetime | None = None) -> bool:
-        """Whether its time to live has passed."""
+        """Return whether its time to live has passed."""
         end = self.expires_at
         return end is not None and (now or datetime.now(UTC)) >= end
 

@@ -47,7 +47,7 @@ class Engine:
         return files_of(self._store)
 
     def base(self, checkpoint_id: str | None) -> Base | None:
-        """What is known of a checkpoint's chunks, if this client saved or restored it lately."""
+        """Return what is known of a checkpoint's chunks, if it was saved or restored here lately."""
         if checkpoint_id is None or not self.shares_chunks:
             return None
         base = self._bases.get(checkpoint_id)
@@ -74,11 +74,11 @@ class Engine:
             self._resumed.put((info.agent_id, info.session_id), info.checkpoint_id)
 
     def last_restored(self, session: tuple[str, str]) -> str | None:
-        """The checkpoint of a session that was restored last: the likely base of its next save."""
+        """Return the checkpoint of a session that was restored last: its next save's likely base."""
         return self._resumed.get(session)
 
     def head(self, session: tuple[str, str]) -> str | None:
-        """The checkpoint this client saved last in a session."""
+        """Return the checkpoint this client saved last in a session."""
         return self._heads.get(session)
 
     def claimed(self, session: tuple[str, str], claim: Any) -> None:
@@ -86,11 +86,11 @@ class Engine:
         self._claims.put(session, claim)
 
     def claim(self, session: tuple[str, str]) -> Any:
-        """The claim that a session works on."""
+        """Return the claim that a session works on."""
         return self._claims.get(session)
 
     def claim_of(self, offer_id: str) -> Any:
-        """The claim this client has on an offer."""
+        """Return the claim this client has on an offer."""
         return self._claims.find(lambda claim: claim.offer_id == offer_id)
 
     def unclaimed(self, offer_id: str) -> None:

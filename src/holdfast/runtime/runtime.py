@@ -136,7 +136,7 @@ class AsyncRuntime(Runtime):
         return await self._threads.run(step.function)
 
     async def _call(self, step: Call) -> Any:
-        """An async function is awaited; another one runs in a thread, so that it blocks nobody."""
+        """Await an async function; run another one in a thread, so that it blocks nobody."""
         from inspect import iscoroutinefunction
 
         if iscoroutinefunction(step.function):

@@ -53,15 +53,15 @@ class Note:
 
     @classmethod
     def of(cls, scope: str, key: str, body: bytes, expires_at: datetime | None = None) -> Note:
-        """A note with the checksum that fits."""
+        """Return a note with the checksum that fits."""
         return cls(scope, key, body, note_checksum(scope, key, body, expires_at), expires_at)
 
     def is_intact(self) -> bool:
-        """Whether it is as it was when it was written."""
+        """Return whether it is as it was when it was written."""
         return self.checksum == note_checksum(self.scope, self.key, self.body, self.expires_at)
 
     def is_expired(self, now: datetime) -> bool:
-        """Whether its time has passed."""
+        """Return whether its time has passed."""
         return self.expires_at is not None and now >= self.expires_at
 
 
@@ -143,7 +143,7 @@ class Query:
     include_expired: bool = False
 
     def admits(self, info: CheckpointInfo, now: datetime) -> bool:
-        """Whether a record is asked for (``before`` and ``limit`` left aside)."""
+        """Return whether a record is asked for (``before`` and ``limit`` left aside)."""
         return (
             (self.ids is None or info.checkpoint_id in self.ids)
             and (self.agent_id is None or info.agent_id == self.agent_id)
@@ -158,7 +158,7 @@ class Query:
         )
 
     def tagged(self, info: CheckpointInfo) -> bool:
-        """Whether a record has all tags that are asked for, of the same type and value."""
+        """Return whether a record has all tags that are asked for, of the same type and value."""
         return all(
             name in info.metadata
             and type(info.metadata[name]) is type(value)
@@ -233,14 +233,14 @@ class Store(ABC):
 
     @abstractmethod
     def load(self, checkpoint_id: str, verify: bool = True) -> Record | None:
-        """A record with everything it needs, or None; expired ones are not there.
+        """Return a record with everything it needs, or None; expired ones are not there.
 
         A chunk that does not match its name is CheckpointIntegrityError unless ``verify`` is off.
         """
 
     @abstractmethod
     def fetch(self, names: Collection[bytes]) -> dict[bytes, bytes]:
-        """Those of the chunks that it has, as they were committed."""
+        """Return those of the chunks that it has, as they were committed."""
 
     @abstractmethod
     def notes(
@@ -257,14 +257,14 @@ class Store(ABC):
 
     @abstractmethod
     def query(self, query: Query) -> list[CheckpointInfo]:
-        """The records asked for, newest first; no payload is read.
+        """Return the records asked for, newest first; no payload is read.
 
         The newest of a session is what was written last on it. Between sessions time decides.
         """
 
     @abstractmethod
     def heads(self, agent_id: str | None = None) -> list[SessionInfo]:
-        """Every session, the one touched last first."""
+        """Return every session, the one touched last first."""
 
     @abstractmethod
     def delete(self, checkpoint_ids: Collection[str]) -> int:
@@ -283,7 +283,7 @@ class Store(ABC):
 
     @abstractmethod
     def stats(self) -> Stats:
-        """What it holds."""
+        """Return what it holds."""
 
     @abstractmethod
     def close(self) -> None:
@@ -305,7 +305,7 @@ class Store(ABC):
 
 
 def checked_path(path: object) -> str:
-    """Where a store lives; anything but the path of a file or directory is refused."""
+    """Return where a store lives; anything but the path of a file or directory is refused."""
     text = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
     if not isinstance(text, str) or not text or "\x00" in text:
         raise InvalidArgumentError(f"a store lives at a path, not {path!r}")
@@ -318,7 +318,7 @@ Fetch = Callable[[Collection[bytes]], Mapping[bytes, bytes]]
 
 
 def gather(root: bytes, fetch: Fetch, verify: bool = True) -> dict[bytes, bytes]:
-    """All chunks that a root needs, unpacked and checked, in as many fetches as it has levels."""
+    """Return all chunks that a root needs, unpacked and checked, fetched level by level."""
 
     def at_once(names: Collection[bytes]) -> Generator[None, None, Mapping[bytes, bytes]]:
         return fetch(names)
@@ -337,7 +337,7 @@ def unfold(
     fetch: Callable[[Collection[bytes]], Generator[Y, S, Mapping[bytes, bytes]]],
     verify: bool = True,
 ) -> Generator[Y, S, dict[bytes, bytes]]:
-    """All chunks that some need, given which of them may refer to more.
+    """Yield all chunks that some need, given which of them may refer to more.
 
     ``fetch`` is asked for those that are not at hand, as they are stored; it yields what it waits
     for, and so does this.
@@ -370,12 +370,12 @@ TIES = 1024
 
 
 def seq_of(created_at: datetime) -> int:
-    """The first place for a time."""
+    """Return the first place for a time."""
     return microseconds(created_at) * TIES
 
 
 def place_after(created_at: datetime, last: int | None) -> int:
-    """The place of a record: that of its time, or the next one where another is not before it."""
+    """Return the place of a record: that of its time, or the next one behind the last."""
     natural = seq_of(created_at)
     return natural if last is None or last < natural else last + 1
 

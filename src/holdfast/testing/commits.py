@@ -64,7 +64,7 @@ ODD_NAMES = [
 
 
 def is_absent(store: Store, info: CheckpointInfo) -> bool:
-    """Whether nothing at all is to be seen of a record."""
+    """Return whether nothing at all is to be seen of a record."""
     found = store.query(Query(ids=[info.checkpoint_id], include_expired=True))
     matched = store.match(info.checkpoint_id, 1)
     return not found and not matched and store.load(info.checkpoint_id) is None
@@ -356,7 +356,7 @@ def load_what_was_committed(store: Store, commit: Commit) -> None:
 
 
 def failing_at(point: str) -> Any:
-    """A listener that fails at one point."""
+    """Return a listener that fails at one point."""
 
     def on_reached(name: str) -> None:
         if name == point:

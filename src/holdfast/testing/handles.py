@@ -47,7 +47,7 @@ USES: dict[str, Callable[[Store], Any]] = {
 
 
 def at_once(work: Callable[[int], Any]) -> list[Any]:
-    """What all threads return, or the error of the first that failed."""
+    """Return what all threads return, or the error of the first that failed."""
     start = threading.Barrier(THREADS)
 
     def run(number: int) -> Any:

@@ -18,7 +18,7 @@ NEVER_SAVED = "01900000-0000-7000-8000-000000000000"
 
 
 def large_state(seed: int = 0) -> dict[str, Any]:
-    """A state of several chunks; those of different seeds share some of them."""
+    """Return a state of several chunks; those of different seeds share some of them."""
     return {
         "messages": [f"message {i}: " + "words of a talk " * 20 for i in range(200)],
         "notes": f"{seed} " + "something to remember " * 200,
@@ -28,7 +28,7 @@ def large_state(seed: int = 0) -> dict[str, Any]:
 def make_commit(
     state: Any = STEP, *, base: Commit | None = None, needs_parent: bool = True, **fields: Any
 ) -> Commit:
-    """A commit as a client would make it: whole, or without the chunks of another one."""
+    """Return a commit as a client would make it: whole, or without the chunks of another one."""
     encoded = encode({"execution_state": state, "agent_context": {}})
     info = new_info(agent_id="agent", session_id="session")
     return Commit(
@@ -44,7 +44,7 @@ def make_commit(
 
 
 def state_of(record: Record | None) -> Any:
-    """The state that a loaded record holds."""
+    """Return the state that a loaded record holds."""
     assert record is not None, "the record is not there"
     return decode(bytes.fromhex(record.info.content_id), record.chunks)["execution_state"]
 
@@ -52,7 +52,7 @@ def state_of(record: Record | None) -> Any:
 def make_note(
     scope: str = "/log", key: str = "note", value: Any = None, expires_at: datetime | None = None
 ) -> Note:
-    """A note that needs no chunks."""
+    """Return a note that needs no chunks."""
     return Note.of(scope, key, compress(pack(value)), expires_at)
 
 
@@ -64,7 +64,7 @@ def keep_notes(store: Store, *notes: Note) -> list[Note]:
 
 
 def value_of(note: Note) -> Any:
-    """The value of a note that needs no chunks."""
+    """Return the value of a note that needs no chunks."""
     return unpack(decompress(note.body))
 
 
@@ -81,6 +81,6 @@ def keep(store: Store, *commits: Commit) -> list[Commit]:
 
 
 def ids(things: Iterable[Commit | CheckpointInfo]) -> list[str]:
-    """The ids of commits or records, in their order."""
+    """Return the ids of commits or records, in their order."""
     infos = (thing.info if isinstance(thing, Commit) else thing for thing in things)
     return [info.checkpoint_id for info in infos]

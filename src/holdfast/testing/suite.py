@@ -25,6 +25,6 @@ class Suite:
 
     @pytest.fixture
     def store(self, open_store: OpenStore) -> Iterator[Store]:
-        """The store to be tested, closed at the end."""
+        """Give the store to be tested, closed at the end."""
         with open_store() as store:
             yield store

@@ -177,7 +177,7 @@ def _bring_linked(reader: Reader, info: CheckpointInfo) -> Plan[None]:
 
 
 def _known(records: list[CheckpointInfo]) -> Plan[set[str]]:
-    """Those that the store has already; one of other content is a conflict."""
+    """Return those that the store has already; one of other content is a conflict."""
     checksums = {info.checkpoint_id: info.checksum for info in records}
     known: set[str] = set()
     for start in range(0, len(records), _PAGE):
@@ -190,7 +190,7 @@ def _known(records: list[CheckpointInfo]) -> Plan[set[str]]:
 
 
 def _new_notes(engine: Engine, reader: Reader, checkpoint_id: str) -> Plan[NotesOnly]:
-    """Those of a checkpoint's notes that the store does not have, with the chunks they need."""
+    """Return those of a checkpoint's notes that the store does not have, with their chunks."""
     if checkpoint_id not in reader.noted:
         return NotesOnly((), {})
     there = {note.key for note in (yield from steps.notes([checkpoint_id]))}

@@ -197,7 +197,7 @@ def _note_from_plain(data: bytes) -> Note:
 
 
 def _opened(path: Path) -> BinaryIO:
-    """The file of a bundle; a pipe would keep its reader waiting, a device has no end."""
+    """Return the file of a bundle; a pipe would keep its reader waiting, a device has no end."""
     try:
         file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
     except OSError as error:
@@ -326,7 +326,7 @@ class Reader:
         return self._file.read(length)
 
     def chunks_of(self, info: CheckpointInfo) -> dict[bytes, bytes]:
-        """The chunks a record needs, as they are stored, each checked against its name."""
+        """Return the chunks a record needs, as they are stored, each checked against its name."""
         try:
             names = gather(bytes.fromhex(info.content_id), self._stored)
         except CheckpointIntegrityError as error:
@@ -336,7 +336,7 @@ class Reader:
         return self._stored(names)
 
     def linked_of(self, info: CheckpointInfo) -> Iterator[dict[bytes, bytes]]:
-        """What the links of a checkpoint and its notes lead to, as it is stored, page by page."""
+        """Yield what the links of a checkpoint and its notes lead to, as stored, page by page."""
         try:
             root = bytes.fromhex(info.content_id)
             level = links_of(root, gather(root, self._stored))
@@ -353,7 +353,7 @@ class Reader:
             raise CheckpointIntegrityError(info.checkpoint_id, "it names no content") from None
 
     def notes_of(self, checkpoint_id: str, there: Collection[str], in_chunks: bool) -> NotesOnly:
-        """A checkpoint's notes that are not there and have not expired, with their chunks.
+        """Return a checkpoint's notes that are not there and have not expired, with their chunks.
 
         Where a store keeps no chunks, each holds all it needs.
         """
@@ -372,7 +372,7 @@ class Reader:
         return NotesOnly(tuple(notes), stored)
 
     def _chunks_of_note(self, note: Note) -> tuple[bytes, dict[bytes, bytes]]:
-        """The name of a note's body, and the body and all chunks it needs, unpacked."""
+        """Return the name of a note's body, and the body and all chunks it needs, unpacked."""
         try:
             root = chunk_id(decompress(note.body))
             return root, gather(root, lambda names: {**self._stored(names), root: note.body})
@@ -384,5 +384,5 @@ class Reader:
 
 
 def _in_one(root: bytes, chunks: dict[bytes, bytes]) -> bytes:
-    """What a root and all its chunks say, as one body; nothing is revived."""
+    """Return what a root and all its chunks say, as one body; nothing is revived."""
     return uncompressed(pack(unrevived(state_to_json(root, chunks))))

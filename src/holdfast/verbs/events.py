@@ -36,7 +36,7 @@ class Event:
 
 
 def scope(channel: str) -> str:
-    """Where the events of a channel are kept."""
+    """Return where the events of a channel are kept."""
     return f"/events/{checked_name('channel', channel)}"
 
 
@@ -69,7 +69,7 @@ def publish(
 
 
 def read(engine: Engine, channel: str, after: int) -> Plan[list[Event]]:
-    """The next events of a channel, in their order."""
+    """Return the next events of a channel, in their order."""
     found = yield from notes.read(engine, [scope(channel)], after, PAGE, on_unknown="raw")
     return [_event(channel, note, value) for note, value in found]
 
@@ -87,7 +87,7 @@ def _event(channel: str, note: Note, value: Any) -> Event:
 
 
 def place(after: str | Event | None) -> int:
-    """The place that a cursor names; the beginning for None."""
+    """Return the place that a cursor names; the beginning for None."""
     text = after.cursor if isinstance(after, Event) else after
     if text is None:
         return 0
@@ -97,7 +97,7 @@ def place(after: str | Event | None) -> int:
 
 
 def wait(engine: Engine, channel: str, after: int, timeout: float | None) -> Plan[bool]:
-    """Whether there is an event past that place, as soon as there is one; False in the end."""
+    """Return True as soon as there is an event past that place, and False in the end."""
     at, deadline = scope(channel), None if timeout is None else monotonic() + timeout
     seen: Any = None
     while True:

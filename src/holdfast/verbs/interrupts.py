@@ -58,7 +58,7 @@ class OpenInterrupt:
 def open_interrupts(
     engine: Engine, agent_id: str | None = None, session_id: str | None = None
 ) -> Plan[list[OpenInterrupt]]:
-    """The questions that wait, of all threads or of one, the thread touched last first."""
+    """Return the questions that wait, of all threads or of one, the thread touched last first."""
     if session_id is not None:
         heads = yield from _heads_of(agent_id, session_id)
     else:
@@ -83,7 +83,7 @@ def open_interrupts(
 
 
 def _heads_of(agent_id: str | None, session_id: str) -> Plan[list[CheckpointInfo]]:
-    """The newest checkpoint of the sessions of that name, one for each agent."""
+    """Return the newest checkpoint of the sessions of that name, one for each agent."""
     if agent_id is not None:
         return (yield from steps.query(Query(agent_id=agent_id, session_id=session_id, limit=1)))
     every = yield from steps.query(Query(session_id=session_id))
@@ -91,7 +91,7 @@ def _heads_of(agent_id: str | None, session_id: str) -> Plan[list[CheckpointInfo
 
 
 def _is_thread(head: CheckpointInfo) -> bool:
-    """Whether it is of a LangGraph thread; what a subgraph asks is noted with its thread too."""
+    """Return whether it is of a LangGraph thread; what its subgraphs ask is noted there too."""
     return head.framework is Framework.LANGGRAPH and not thread_of(head.session_id)[1]
 
 
@@ -100,7 +100,7 @@ def _has_values(state: Any) -> bool:
 
 
 def _asking(values: Iterable[Any]) -> Iterator[tuple[str, tuple[Any, Any]]]:
-    """The tasks that wait for an answer: the path of each, and what it asked last."""
+    """Yield the tasks that wait for an answer: the path of each, and what it asked last."""
     asked: dict[str, tuple[Any, Any]] = {}
     done = set()
     for task_id, path, channel, value in _writes(values):
@@ -126,7 +126,7 @@ def _asked(head: CheckpointInfo, node: str | None, value: Any) -> Iterator[OpenI
 
 
 def _writes(values: Iterable[Any]) -> Iterator[tuple[str, Any, str, Any]]:
-    """Each write of a task; a note that is of another kind has none."""
+    """Yield each write of a task; a note that is of another kind has none."""
     for value in values:
         if not isinstance(value, Mapping) or not isinstance(value.get("writes"), list):
             continue
@@ -139,7 +139,7 @@ def _writes(values: Iterable[Any]) -> Iterator[tuple[str, Any, str, Any]]:
 
 
 def _node(path: Any, sent: Any) -> str | None:
-    """The node of a task: its path names it, or which of the things sent it is."""
+    """Return the node of a task: its path names it, or which of the things sent it is."""
     if isinstance(path, str) and path.startswith(_BY_NAME):
         return path.removeprefix(_BY_NAME).partition(", ")[0]
     index = _sent_as(path)
@@ -150,7 +150,7 @@ def _node(path: Any, sent: Any) -> str | None:
 
 
 def _sent_as(path: Any) -> int | None:
-    """Which of the things sent (``Send``) led to a task; None where it runs for another reason."""
+    """Return which of the things sent (``Send``) led to a task; None where it runs otherwise."""
     if not isinstance(path, str) or not path.startswith(_BY_SEND):
         return None
     number = path.removeprefix(_BY_SEND).partition(", ")[0]
@@ -158,7 +158,7 @@ def _sent_as(path: Any) -> int | None:
 
 
 def _question(interrupt: Any) -> tuple[Any, str | None]:
-    """What an Interrupt asks, and its id, whether its class is known here or not."""
+    """Return what an Interrupt asks, and its id, whether its class is known here or not."""
     value, interrupt_id = (_field(interrupt, name) for name in ("value", "id"))
     if isinstance(interrupt, Sealed) or value is _NONE:
         return interrupt, None
@@ -166,7 +166,7 @@ def _question(interrupt: Any) -> tuple[Any, str | None]:
 
 
 def _field(value: Any, name: str) -> Any:
-    """A field of a value as it lies there; what its class makes of the name is not asked."""
+    """Return a field of a value as it lies there; what its class makes of the name is not asked."""
     if isinstance(value, Raw):
         return value.get(name, _NONE)
     try:

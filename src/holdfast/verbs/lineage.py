@@ -26,7 +26,7 @@ class Tree:
     roots: list[TreeNode]
 
     def __iter__(self) -> Iterator[TreeNode]:
-        """Every node, parents before children."""
+        """Give every node, parents before children."""
         stack = list(reversed(self.roots))
         while stack:
             node = stack.pop()
@@ -56,7 +56,7 @@ class Tree:
         return "\n".join(lines)
 
     def _shown(self) -> int:
-        """How much of an id tells it apart from all others in the tree."""
+        """Return how much of an id tells it apart from all others in the tree."""
         ids = [node.info.checkpoint_id for node in self]
         longest = max(map(len, ids), default=0)
         for length in range(_SHOWN, longest):
@@ -66,7 +66,7 @@ class Tree:
 
 
 def grow(infos: list[CheckpointInfo], session_id: str) -> Tree:
-    """The tree that a session is part of: its own checkpoints and all that descend from them.
+    """Return the tree that a session is part of: its checkpoints and all that descend from them.
 
     They are given as listings give them, the newest first.
     """

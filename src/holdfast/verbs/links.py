@@ -18,7 +18,7 @@ Level = Mapping[bytes, bool]
 
 
 def links_of(root: bytes, chunks: Mapping[bytes, bytes]) -> dict[bytes, bool]:
-    """What the links of a state lead to, given the chunks the state itself needs, unpacked."""
+    """Return what the links of a state lead to, given the chunks it needs itself, unpacked."""
     found: dict[bytes, bool] = {}
     seen: set[bytes] = set()
     level: Level = {root: True}
@@ -44,7 +44,7 @@ class Walk:
         self._asked: dict[bytes, bool] = {}
 
     def wanted(self) -> list[bytes]:
-        """The chunks to be given next; none at the end."""
+        """Return the chunks to be given next; none at the end."""
         self._asked = {}
         while self._waiting and len(self._asked) < PAGE:
             name, refers = self._waiting.popitem()

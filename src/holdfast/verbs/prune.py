@@ -70,7 +70,7 @@ class Keep:
         return info.step_name in wanted
 
     def keeps(self, info: CheckpointInfo, rank: int, now: datetime) -> bool:
-        """Whether a checkpoint is kept that is the rank-th newest of its session, from 0."""
+        """Return whether a checkpoint is kept that is the rank-th newest of its session, from 0."""
         return (
             (self.last is not None and rank < self.last)
             or (self.within is not None and now - info.created_at < self._age())

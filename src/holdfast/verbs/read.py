@@ -41,7 +41,7 @@ _PAGE = 1000
 
 
 def get_info(checkpoint_id: str) -> Plan[CheckpointInfo]:
-    """The record of a checkpoint, without its payload."""
+    """Return the record of a checkpoint, without its payload."""
     whole_id = yield from resolve(checkpoint_id)
     found = yield from steps.query(Query(ids=[whole_id]))
     if not found:
@@ -52,7 +52,7 @@ def get_info(checkpoint_id: str) -> Plan[CheckpointInfo]:
 def restore(
     engine: Engine, checkpoint_id: str, verify: bool, on_unknown: OnUnknown
 ) -> Plan[Checkpoint]:
-    """A checkpoint with its payload."""
+    """Return a checkpoint with its payload."""
     if on_unknown not in ("raise", "raw"):
         raise InvalidArgumentError(f'on_unknown is "raise" or "raw", not {on_unknown!r}')
     whole_id = yield from resolve(checkpoint_id)
@@ -77,7 +77,7 @@ def revive(
     on_unknown: OnUnknown = "raise",
     trusts: Trusts | None = None,
 ) -> Checkpoint:
-    """The checkpoint of a loaded record, its checksum proven."""
+    """Return the checkpoint of a loaded record, its checksum proven."""
     info = record.info
     if verify:
         verify_record(info)
@@ -109,7 +109,7 @@ def verify_record(info: CheckpointInfo) -> None:
 
 
 def latest(engine: Engine, agent_id: str, session_id: str) -> Plan[Checkpoint | None]:
-    """The newest checkpoint of a session, or None if it has none."""
+    """Return the newest checkpoint of a session, or None if it has none."""
     checked_name("agent_id", agent_id)
     checked_name("session_id", session_id)
     if engine.can(FindsNewest):
@@ -182,7 +182,7 @@ def timeline(
     before: str | None,
     with_state: bool,
 ) -> Plan[list[Any]]:
-    """The checkpoints of a session, newest first; with their states only where asked."""
+    """Return the checkpoints of a session, newest first; with their states only where asked."""
     checked_name("agent_id", agent_id)
     checked_name("session_id", session_id)
     infos = yield from find(agent_id=agent_id, session_id=session_id, limit=limit, before=before)
@@ -194,7 +194,7 @@ def timeline(
 def restore_all(
     engine: Engine, infos: Iterable[CheckpointInfo], trusts: Trusts | None = None
 ) -> Plan[list[Checkpoint]]:
-    """The checkpoints of these records with their states; chunks they share are read once."""
+    """Return the checkpoints of these records with their states; shared chunks are read once."""
     checkpoints = []
     at_hand: dict[bytes, bytes] = {}
     for info in infos:
@@ -209,7 +209,7 @@ def restore_all(
 
 
 def _load(engine: Engine, info: CheckpointInfo, at_hand: dict[bytes, bytes]) -> Plan[Record | None]:
-    """A record with its chunks, of which those at hand are not read again."""
+    """Return a record with its chunks, of which those at hand are not read again."""
     if not engine.shares_chunks:
         return (yield from steps.load(info.checkpoint_id))
     root = bytes.fromhex(info.content_id)
@@ -217,14 +217,14 @@ def _load(engine: Engine, info: CheckpointInfo, at_hand: dict[bytes, bytes]) -> 
 
 
 def sessions(agent_id: str | None) -> Plan[list[SessionInfo]]:
-    """Every session, the one touched last first."""
+    """Return every session, the one touched last first."""
     if agent_id is not None:
         checked_name("agent_id", agent_id)
     return (yield from steps.heads(agent_id))
 
 
 def ancestors(checkpoint_id: str) -> Plan[list[CheckpointInfo]]:
-    """The parent of a checkpoint, its parent, and so on, to a root or where history was pruned.
+    """Return the parent of a checkpoint, its parent, and so on, as far as history is kept.
 
     Parents that lead in a circle, as only records made by hand do, are CheckpointIntegrityError.
     """
@@ -256,7 +256,7 @@ def ancestors(checkpoint_id: str) -> Plan[list[CheckpointInfo]]:
 
 
 def tree(agent_id: str, session_id: str) -> Plan[Tree]:
-    """The checkpoints of a session and all sessions forked from it, as a tree."""
+    """Return the checkpoints of a session and all sessions forked from it, as a tree."""
     checked_name("agent_id", agent_id)
     checked_name("session_id", session_id)
     infos = yield from steps.query(Query(agent_id=agent_id))

@@ -172,7 +172,7 @@ class _Writer:
         )
 
     def record(self, info: CheckpointInfo, parent_id: str | None) -> CheckpointInfo:
-        """The record as it is kept, with what is known once the payload is encoded."""
+        """Return the record as it is kept, with what is known once the payload is encoded."""
         encoded = self.encoded
         return info.with_(parent_id=parent_id, content_id=encoded.root.hex(), size=encoded.size)
 
@@ -350,7 +350,7 @@ def derive(
 
 
 def checked_context(context: object) -> dict[str, Any]:
-    """The developer's own dict; anything else is refused."""
+    """Return the developer's own dict; anything else is refused."""
     if context is None:
         return {}
     if not isinstance(context, dict):

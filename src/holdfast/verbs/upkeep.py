@@ -75,7 +75,7 @@ def gc(engine: Engine, grace_seconds: float, dry_run: bool) -> Plan[Collected]:
 
 
 def _linked(infos: list[CheckpointInfo], before: datetime) -> Plan[list[tuple[bytes, bool]]]:
-    """What the links of states lead to, in a store whose records hold their other chunks."""
+    """Return what the links of states lead to, in a store whose records hold their other chunks."""
     if not (yield from steps.collect((), before, True)).chunks:
         return []  # there is nothing that could be removed
     level: list[tuple[bytes, bool]] = []
@@ -95,7 +95,7 @@ class _Noted:
 
 
 def _noted() -> Plan[dict[str, _Noted]]:
-    """All notes, by scope."""
+    """Return all notes, by scope."""
     noted: defaultdict[str, _Noted] = defaultdict(_Noted)
     after = 0
     while page := (yield from steps.notes(None, after, _PAGE)):

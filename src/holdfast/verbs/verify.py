@@ -140,7 +140,7 @@ def verify(engine: Engine, progress: Progress | None) -> Plan[Verified]:
 
 
 def _lost(engine: Engine) -> Plan[list[Damage]]:
-    """What a server lists and does not have any more."""
+    """Return what a server lists and does not have any more."""
     if not engine.can(ListsLost):
         return []
     return [Damage(*each) for each in (yield from steps.lost())]
@@ -165,7 +165,7 @@ def _damaged_notes(
 
 
 def _followed(note: Note) -> Plan[str]:
-    """The checkpoint that a note says came next."""
+    """Return the checkpoint that a note says came next."""
     raw = decompress(note.body)
     chunks = yield from beneath([raw])
     try:

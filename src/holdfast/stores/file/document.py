@@ -47,13 +47,13 @@ class Head:
     """Whether it says so itself."""
 
     def fits(self, rest: bytes) -> bool:
-        """Whether what follows the first line is what was written there."""
+        """Return whether what follows the first line is what was written there."""
         place = self.seq if self.is_placed else None
         return len(rest) == self.rest_bytes and _digest(rest, place) == self.rest_sha256
 
 
 def compose(commit: Commit, as_json: bool, seq: int | None = None) -> bytes:
-    """The document of a commit that has all its chunks; its place where its time does not tell."""
+    """Return the document of a whole commit; with its place, where its time does not tell it."""
     info = commit.info
     root = bytes.fromhex(info.content_id)
     chunks = gather(root, lambda _: commit.chunks)
@@ -100,7 +100,7 @@ def _is_rendered(head: Any, as_json: bool, line: bytes) -> bool:
 
 
 def read_head(line: bytes, verify: bool = True) -> Head:
-    """What a document's first line says; damage is CheckpointIntegrityError without an id."""
+    """Return what a document's first line says; CheckpointIntegrityError names no id."""
     is_json = line.endswith(b",\n")
     if not is_json and not line.endswith(b"}\n"):
         raise _damaged("its first line is cut off")
@@ -141,7 +141,7 @@ def _read_info(data: Any, verify: bool) -> CheckpointInfo:
 
 
 def read_chunks(head: Head, rest: bytes, verify: bool = True) -> tuple[bytes, dict[bytes, bytes]]:
-    """The root and the chunks of a document, given all that follows its first line."""
+    """Return the root and the chunks of a document, given all that follows its first line."""
     if verify and not head.fits(rest):
         raise _damaged("its payload was cut off or altered")
     named = bytes.fromhex(head.info.content_id)

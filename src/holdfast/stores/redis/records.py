@@ -117,7 +117,7 @@ class IndexEntry(NamedTuple):
         return b"" if target is None else as_bytes(target) + b"\0" + self.place
 
     def entries(self, keys: Keys) -> list[tuple[bytes, int, bytes, int]]:
-        """Every sorted set it stands in, its score, its member, and where in that the place is.
+        """Return every sorted set it stands in, its score, member, and where in that the place is.
 
         The server may have to give it another place; -1 where the member tells none.
         """
@@ -141,7 +141,7 @@ class IndexEntry(NamedTuple):
         return len(b"r") + 1 + before + len(ormsgpack.packb(self.place)) - len(self.place)
 
     def keys_to_remove(self, keys: Keys) -> list[bytes]:
-        """The keys of the script that removes it."""
+        """Return the keys of the script that removes it."""
         return [
             keys.record(self.checkpoint_id),
             keys.all,
@@ -157,7 +157,7 @@ class IndexEntry(NamedTuple):
         ]
 
     def members_to_remove(self) -> list[bytes | int]:
-        """Its members of those."""
+        """Return its members of those."""
         return [
             as_bytes(self.checkpoint_id),
             self.place,
@@ -171,13 +171,13 @@ class IndexEntry(NamedTuple):
 
 
 def pack_note(note: Note, token: bytes) -> bytes:
-    """A note; the server puts its place before it."""
+    """Return a note; the server puts its place before it."""
     expires = None if note.expires_at is None else microseconds(note.expires_at)
     return ormsgpack.packb([token, expires, note.checksum, note.body])
 
 
 def unpack_note(scope: str, key: str, value: bytes) -> Note:
-    """The note of that scope and key."""
+    """Return the note of that scope and key."""
     try:
         _, expires, checksum, body = ormsgpack.unpackb(value[SEQ:])
         if type(body) is not bytes or type(checksum) is not bytes:

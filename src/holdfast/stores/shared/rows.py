@@ -21,7 +21,7 @@ _FARTHEST = 2**63 // TIES - 1
 
 
 def bound_of(moment: datetime) -> int:
-    """The first place for a time; times before 1685 and after 2255 have none of their own."""
+    """Return the first place for a time; those before 1685 and after 2255 have none."""
     return max(-_FARTHEST * TIES, min(_FARTHEST * TIES, seq_of(moment)))
 
 
@@ -32,7 +32,7 @@ def check_time(created_at: datetime) -> None:
 
 
 def made_at(created_at: datetime, seq: int) -> int | None:
-    """What is kept of a record's time beside its place: nothing where the place tells it."""
+    """Return what is kept of a record's time beside its place: nothing where the place tells it."""
     time = microseconds(created_at)
     return None if seq // TIES == time else time
 
