@@ -47,7 +47,7 @@ class Engine:
         return files_of(self._store)
 
     def base(self, checkpoint_id: str | None) -> Base | None:
-        """Return what is known of a checkpoint's chunks, if it was saved or restored here lately."""
+        """Return what is known of a checkpoint's chunks, if it was saved or restored lately."""
         if checkpoint_id is None or not self.shares_chunks:
             return None
         base = self._bases.get(checkpoint_id)
@@ -74,7 +74,7 @@ class Engine:
             self._resumed.put((info.agent_id, info.session_id), info.checkpoint_id)
 
     def last_restored(self, session: tuple[str, str]) -> str | None:
-        """Return the checkpoint of a session that was restored last: its next save's likely base."""
+        """Return the checkpoint of a session that was restored last: the likely base of the next."""
         return self._resumed.get(session)
 
     def head(self, session: tuple[str, str]) -> str | None:
