@@ -74,7 +74,7 @@ class Engine:
             self._resumed.put((info.agent_id, info.session_id), info.checkpoint_id)
 
     def last_restored(self, session: tuple[str, str]) -> str | None:
-        """Return the checkpoint of a session that was restored last: the likely base of the next."""
+        """Return the checkpoint of a session that was restored last: likely the next base."""
         return self._resumed.get(session)
 
     def head(self, session: tuple[str, str]) -> str | None:
