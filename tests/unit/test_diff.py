@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 
 from holdfast.core.diff import diff_values
 from tests import strategies as s
@@ -107,7 +107,16 @@ def test_a_value_that_is_only_kept_otherwise_has_not_changed(kind: str) -> None:
             check({"a": old}, {"a": new})
 
 
+@pytest.mark.parametrize("size", [20, 37, 300, 3000])
+def test_what_is_appended_is_told_at_the_end_even_if_all_of_it_was_there_before(size: int) -> None:
+    once = [{"role": "user", "content": f"message {n} " * 20} for n in range(size)]
+
+    check({"messages": once}, {"messages": [*once, *once]})
+    check({"messages": [*once, *once]}, {"messages": once})
+
+
 @given(edits.STARTS, edits.scripts())
+@example(0, [(edits.append_several, 29), (edits.append_several, 29)])
 def test_a_diff_of_an_edited_state_is_that_of_the_plain_values(start: int, script: Any) -> None:
     before = None
     for state in edits.states(start, script):

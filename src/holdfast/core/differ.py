@@ -200,7 +200,7 @@ class _Differ:
         return {key: value for part in parts for key, value in part.items()}
 
     def _unlike_pages(
-        self, a: Hole, b: Hole, keep: int = 0
+        self, a: Hole, b: Hole, keep: int = 0, keep_at_end: int = 0
     ) -> Asking[tuple[list[Any], list[Any], int]]:
         """Return the pages of two indexes without those that both begin or end with, and how many
         positions the common beginning covers. Common parts of an upper level are not opened.
@@ -210,7 +210,7 @@ class _Differ:
         while True:
             (level_a, left), (level_b, right) = levels
             if level_a == level_b:
-                left, right, before = trimmed(left, right, keep)
+                left, right, before = trimmed(left, right, keep, keep_at_end)
                 skipped += sum(entry[1] for entry in before)
             if level_a == level_b == 0:
                 return [e[:2] for e in left], [e[:2] for e in right], skipped
@@ -228,12 +228,20 @@ class _Differ:
 
     def _paged_lists(self, a: Hole, b: Hole, path: str) -> Asking[None]:
         old, new, skipped = yield from self._unlike_elements(a, b)
+        kept = 0
+        while _begins_with(old, new):
+            # Where contents repeat, what both end with may hide how far they begin alike.
+            kept = kept * 2 or 1
+            more = yield from self._unlike_elements(a, b, keep_at_end=kept)
+            if len(more[0]) == len(old):
+                break
+            old, new, skipped = more
         yield from self._lists(old, new, path, skipped, skipped)
 
     def _unlike_elements(
-        self, a: Hole, b: Hole, keep: int = 0
+        self, a: Hole, b: Hole, keep: int = 0, keep_at_end: int = 0
     ) -> Asking[tuple[list[Any], list[Any], int]]:
-        left, right, skipped = yield from self._unlike_pages(a, b, keep)
+        left, right, skipped = yield from self._unlike_pages(a, b, keep, keep_at_end)
         old = yield from self._joined([name for name, _ in left], PAGED_LIST)
         new = yield from self._joined([name for name, _ in right], PAGED_LIST)
         return old, new, skipped
@@ -471,6 +479,11 @@ def _pairs(flat: list[Any], skipped: int) -> dict[Any, Any]:
     whole = flat[skipped % 2 :]
     pairs = zip(whole[::2], whole[1::2], strict=False)
     return {key if type(key) is str else _bytes(key): (key, part) for key, part in pairs}
+
+
+def _begins_with(a: list[Any], b: list[Any]) -> bool:
+    """Return whether the longer of two lists of shallow values begins with the other."""
+    return all(_bytes(one) == _bytes(other) for one, other in zip(a, b, strict=False))
 
 
 def _bytes(value: Any) -> bytes:

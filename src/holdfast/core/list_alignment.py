@@ -13,13 +13,15 @@ _MATCHES_AT_MOST = 40_000
 """Pairs of equal elements; with many more, finding the best alignment takes minutes."""
 
 
-def trimmed(left: list[T], right: list[T], keep: int = 0) -> tuple[list[T], list[T], list[T]]:
+def trimmed(
+    left: list[T], right: list[T], keep: int = 0, keep_at_end: int = 0
+) -> tuple[list[T], list[T], list[T]]:
     """Return two lists without their common beginning and end, and that beginning.
 
-    So many of the common elements are kept at either side.
+    So many of the common elements are kept at either side, and so many more at the end.
     """
     start, end = common(left, right)
-    start, end = max(start - keep, 0), max(end - keep, 0)
+    start, end = max(start - keep, 0), max(end - keep - keep_at_end, 0)
     return left[start : len(left) - end], right[start : len(right) - end], left[:start]
 
 

@@ -12,6 +12,7 @@ from holdfast.model import Checkpoint, encode_payload, make_payload
 from holdfast.session.effects import SESSION, Block
 from holdfast.session.options import SessionOptions
 from holdfast.session.tasks import TaskList
+from holdfast.verbs.stored_values import damaged
 
 VERSION_TAG = "program_version"
 
@@ -44,11 +45,14 @@ class SessionState:
     def resume(self, kept: Checkpoint) -> None:
         """Be what the head of a session holds, and the context that the program gives now."""
         self.load(kept)
-        self.context.update(self._options.context)
+        if self._options.context:
+            self.context.update(self._options.context)
 
     def load(self, kept: Checkpoint) -> None:
         """Be what a checkpoint holds, brought to the version of this program."""
         self.program = self._at_this_version(kept)
+        if not isinstance(kept.agent_context, dict):
+            raise damaged("the context of a checkpoint", "is not a dict")
         self.context = kept.agent_context
         self.tasks = TaskList(kept.tasks)
 
