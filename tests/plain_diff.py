@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pydantic
 import pydantic.v1
-from hypothesis import assume
+from hypothesis import reject
 
 from holdfast.core.codec import pack
 from holdfast.core.diff import Diff
@@ -160,7 +160,8 @@ def _item_path(path: str, key: Any) -> str:
 
 def _long(key: Any) -> str:
     text = repr(key)
-    assume(len(text) <= 200)  # long keys have a test of their own
+    if len(text) > 200:  # long keys have a test of their own
+        reject()
     return text
 
 
