@@ -71,6 +71,16 @@ WRITING = [
 ]
 
 
+ELSEWHERE = {"approve", "demo", "deny", "mcp", "resolve", "watch"}
+"""Commands that need another process, or a call that waits: their own tests check their shapes."""
+
+
+def test_every_command_is_checked_here_or_elsewhere() -> None:
+    known = {name for name, command in COMMANDS.items() if command.group != HIDDEN}
+
+    assert known == {arguments[0] for arguments in (*READING, *WRITING)} | ELSEWHERE
+
+
 def test_commands_that_look_print_what_their_schemas_say(project: Holdfast) -> None:
     for arguments in READING:
         check(arguments[0], project.ok(*arguments, "--json"))

@@ -129,13 +129,13 @@ def test_an_agent_killed_again_and_again_finishes(
     for number in range(AT_RANDOM):
         (tmp_path / str(number)).mkdir()
         agent = Agent(server, face, store, tmp_path / str(number))
+        killed = True
         for _ in range(chance.randint(1, 4)):
             told = chance.randint(0, 3)
             spin = chance.randrange(200_000 if told else 2_000_000)
-            if not agent.start(told=told, spin=spin):
-                break
-        while agent.start(chance.choice(crash_points.RUN_POINTS), chance.randint(3, 9)):
-            pass
+            killed = killed and agent.start(told=told, spin=spin)
+        while killed:
+            killed = agent.start(chance.choice(crash_points.RUN_POINTS), chance.randint(3, 9))
         agent.check_result()
 
 
