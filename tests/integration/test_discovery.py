@@ -136,7 +136,7 @@ def test_a_new_store_is_told_of_in_the_log_and_kept_from_others(
         SyncClient.open().close()
 
     assert [record.getMessage() for record in caplog.records] == [
-        f"a new store is made, {file_of(project)}: none is in this directory or above"
+        f"a new store is made, {file_of(project)}: there was none yet"
     ]
     assert (project / ".holdfast").stat().st_mode & 0o777 == 0o700
 

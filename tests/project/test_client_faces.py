@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import holdfast.client as clients
-from holdfast import Client, SyncClient
+from holdfast import Client, InvalidArgumentError, SyncClient
 from holdfast.client.verb_group import VerbGroup
 
 GROUPS = ("approvals", "effects", "events", "handoffs", "upkeep")
@@ -122,3 +122,10 @@ async def test_an_event_that_the_group_publishes_reaches_subscribers_of_the_clie
         heard = [event.data async for event in client.subscribe("news", timeout=0)]
 
         assert heard == [{"number": 1}]
+
+
+def test_a_client_works_through_a_runtime_of_its_own_kind() -> None:
+    with SyncClient.memory() as client:
+        with pytest.raises(InvalidArgumentError, match="Client works through AsyncRuntime"):
+            Client.over(client.runtime)  # type: ignore[arg-type]
+        assert SyncClient.over(client.runtime).store is client.store

@@ -5,6 +5,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import ormsgpack
 import pytest
 
@@ -344,3 +345,8 @@ def test_the_name_under_which_stores_hold_our_own_class_stays() -> None:
 
 
 SEALED_ROOT = "261a60df765d44bc6b526fc542afef87d6b87937"
+
+
+def test_an_array_of_numpy_is_kept_by_holdfast_itself() -> None:
+    with pytest.raises(InvalidArgumentError, match="kept by Holdfast itself"):
+        register_type(np.ndarray, lambda array: "gone", lambda value: value)

@@ -42,6 +42,11 @@ class ClientBase(VerbGroup[R]):
     @classmethod
     def over(cls, runtime: R) -> Self:
         """Return a client that works through a runtime which is there already."""
+        if not isinstance(runtime, cls._runtime_type):
+            raise InvalidArgumentError(
+                f"{cls.__name__} works through {cls._runtime_type.__name__}, "
+                f"not {type(runtime).__name__}"
+            )
         client = cls.__new__(cls)
         VerbGroup.__init__(client, runtime)
         return client

@@ -63,10 +63,10 @@ class JsonFormReader(Unpacker):
             return data
         if cls is float:
             if not math.isfinite(data):
-                raise _Malformed("a number out of range")
+                raise _MalformedError("a number out of range")
             return data
         if len(self.trail) > MAX_LEVELS:
-            raise _Malformed("values nest too deep")
+            raise _MalformedError("values nest too deep")
         if cls is list:
             parts = []
             self.trail.append(None)
@@ -76,7 +76,7 @@ class JsonFormReader(Unpacker):
             self.trail.pop()
             return parts
         if cls is not dict:
-            raise _Malformed(f"{cls.__name__} is no JSON")
+            raise _MalformedError(f"{cls.__name__} is no JSON")
         return self._tagged(data) if TAG in data else self._items(data)
 
     def _items(self, data: dict[Any, Any]) -> dict[str, Any]:
@@ -84,7 +84,7 @@ class JsonFormReader(Unpacker):
         self.trail.append(None)
         for key, part in data.items():
             if type(key) is not str:
-                raise _Malformed("a key that is no string")
+                raise _MalformedError("a key that is no string")
             self.trail[-1] = key
             items[key] = self.value(part)
         self.trail.pop()
@@ -93,23 +93,23 @@ class JsonFormReader(Unpacker):
     def _tagged(self, data: dict[str, Any]) -> Any:
         name, plain = data[TAG], data.get("value")
         if type(name) is not str or data.keys() != {TAG, "value"}:
-            raise _Malformed(f'"{TAG}" beside other keys than "value"')
+            raise _MalformedError(f'"{TAG}" beside other keys than "value"')
         if name in _own:
             return _own_value(name, plain)
         if name == "escaped":
             if type(plain) is not dict:
-                raise _Malformed("an escaped dict that is none")
+                raise _MalformedError("an escaped dict that is none")
             return self._items(plain)
         kind = by_name.get(name)
         if kind is None:
-            raise _Malformed(f"unknown kind of value {name[:60]!r}")
+            raise _MalformedError(f"unknown kind of value {name[:60]!r}")
         self.trail.append(None)
         plain = self.value(plain, has_steps=kind.shape.has_steps)
         self.trail.pop()
         try:
             plain = kind.shape.from_json(plain)
         except ValueError as error:
-            raise _Malformed(str(error)) from None
+            raise _MalformedError(str(error)) from None
         return self.made(kind, plain)
 
 
@@ -120,11 +120,11 @@ class UnrevivingReader(JsonFormReader):
 
     def made(self, kind: Kind, plain: Any) -> Any:
         if kind.shape.is_bytes and type(plain) is not bytes:
-            raise _Malformed(f"{kind.name} does not fit its data")
+            raise _MalformedError(f"{kind.name} does not fit its data")
         return Ready(kind.code, plain)
 
 
-class _Malformed(CheckpointIntegrityError):
+class _MalformedError(CheckpointIntegrityError):
     def __init__(self, reason: str) -> None:
         super().__init__(None, reason)
 
@@ -145,8 +145,8 @@ _own: dict[str, Callable[[str], Any]] = {
 
 def _own_value(name: str, plain: Any) -> Any:
     if type(plain) is not str:
-        raise _Malformed(f"{name} does not fit its data")
+        raise _MalformedError(f"{name} does not fit its data")
     try:
         return _own[name](plain)
     except (ValueError, struct.error) as error:
-        raise _Malformed(f"{name} does not fit its data ({error})") from None
+        raise _MalformedError(f"{name} does not fit its data ({error})") from None

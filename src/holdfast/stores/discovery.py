@@ -71,7 +71,7 @@ def find_or_make() -> StoreLocation:
     """Return where the store is that is meant here; a new one is made in this directory, aloud."""
     location = find() or in_folder(_here())
     if location.folder is not None and location.path is not None and not location.path.exists():
-        _log("a new store is made, %s: none is in this directory or above", location.path)
+        _log("a new store is made, %s: there was none yet", location.path)
     return location
 
 

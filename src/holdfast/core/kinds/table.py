@@ -218,8 +218,9 @@ def _refuse_taken(cls: type, key: str, caller: str) -> None:
             f"the name {key!r} is registered for {known.cls.__qualname__} of "
             f"{known.cls.__module__}, and what is saved under it is of that: give another name="
         )
-    kind = by_type.get(cls, by_code[REGISTERED])
-    if kind.code != REGISTERED or cls in _NATIVE:
+    kind = by_type.get(cls) or kind_of(cls)
+    is_ours = kind.code != REGISTERED and (cls in by_type or kind.revives is Revives.OWN_TYPES)
+    if is_ours or cls in _NATIVE:
         raise InvalidArgumentError(
             f"{cls.__qualname__} is kept by Holdfast itself: register a class of yours that holds "
             "or extends it"
