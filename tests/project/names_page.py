@@ -24,7 +24,8 @@ MODULES = {
 HEAD = """\
 # Public names
 
-What a program may rely on, by the module to import it from. A name that goes is kept for a while as another name of the same thing, and warns
+What a program may rely on, by the module to import it from.
+A name that goes is kept for a while as another name of the same thing, and warns
 (`DeprecationWarning`) where it is used. All that is not here may change with any version. This
 page is made of the docstrings (`python -m tests.project.names_page`), and a test keeps it so.
 """
