@@ -211,6 +211,16 @@ def register_type(
     _found.clear()
 
 
+def _is_kept_itself(cls: type) -> bool:
+    """Return whether Holdfast knows the type, and not only how to keep objects of any class."""
+    if cls in _NATIVE or cls in by_type:
+        return cls in _NATIVE or by_type[cls].code != REGISTERED
+    try:
+        return kind_of(cls).revives is Revives.OWN_TYPES
+    except Unkeepable:
+        return False
+
+
 def _refuse_taken(cls: type, key: str, caller: str) -> None:
     known = registered.get(key)
     if known is not None and _home(known.cls) != _home(cls):
@@ -218,9 +228,7 @@ def _refuse_taken(cls: type, key: str, caller: str) -> None:
             f"the name {key!r} is registered for {known.cls.__qualname__} of "
             f"{known.cls.__module__}, and what is saved under it is of that: give another name="
         )
-    kind = by_type.get(cls) or kind_of(cls)
-    is_ours = kind.code != REGISTERED and (cls in by_type or kind.revives is Revives.OWN_TYPES)
-    if is_ours or cls in _NATIVE:
+    if _is_kept_itself(cls):
         raise InvalidArgumentError(
             f"{cls.__qualname__} is kept by Holdfast itself: register a class of yours that holds "
             "or extends it"
