@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import SyncClient
+from holdfast import CheckpointManager, SyncClient
+from tests.acceptance.manager_kit import BACKENDS
 from tests.clients import EVERYWHERE, FACES, Face, end, url_of
 
 OpenClient = Callable[[str], SyncClient]
@@ -41,3 +42,10 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 def client(open_client: OpenClient, url: str) -> SyncClient:
     """A client of each face on a store of each kind."""
     return open_client(url)
+
+
+@pytest.fixture(params=BACKENDS)
+def manager(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[CheckpointManager]:
+    """A manager on each backend."""
+    with BACKENDS[request.param](tmp_path) as manager:
+        yield manager

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Generator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -176,6 +176,14 @@ class SessionInfo:
     head: CheckpointInfo
     checkpoints: int
 
+    @classmethod
+    def all_of(cls, infos: Iterable[CheckpointInfo]) -> list[Self]:
+        """Return the sessions of records that come newest first."""
+        sessions: dict[tuple[str, str], list[CheckpointInfo]] = {}
+        for info in infos:
+            sessions.setdefault((info.agent_id, info.session_id), []).append(info)
+        return [cls(*session, found[0], len(found)) for session, found in sessions.items()]
+
 
 @dataclass(frozen=True, slots=True)
 class Collected:
@@ -198,6 +206,17 @@ class Stats:
     """Bytes of all states, each counted whole."""
     stored_bytes: int
     """Bytes of the chunks as they are kept: shared and compressed."""
+
+    @classmethod
+    def of(cls, infos: Collection[CheckpointInfo], chunks: Collection[int]) -> Self:
+        """Return what there is, given the records that have not expired and the sizes of chunks."""
+        return cls(
+            checkpoints=len(infos),
+            sessions=len({(info.agent_id, info.session_id) for info in infos}),
+            chunks=len(chunks),
+            logical_bytes=sum(info.size for info in infos),
+            stored_bytes=sum(chunks),
+        )
 
     @property
     def sharing(self) -> float:

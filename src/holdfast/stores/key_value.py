@@ -244,10 +244,7 @@ class KeyValueStore(Store):
             yield from self._placed([checkpoint_id.decode()])
 
     def heads(self, agent_id: str | None = None) -> list[SessionInfo]:
-        sessions: dict[tuple[str, str], list[CheckpointInfo]] = {}
-        for info in self.query(Query(agent_id=agent_id)):
-            sessions.setdefault((info.agent_id, info.session_id), []).append(info)
-        return [SessionInfo(*key, infos[0], len(infos)) for key, infos in sessions.items()]
+        return SessionInfo.all_of(self.query(Query(agent_id=agent_id)))
 
     def delete(self, checkpoint_ids: Collection[str]) -> int:
         self._check_open()
@@ -292,13 +289,7 @@ class KeyValueStore(Store):
         self._check_open()
         infos = [each.info for each in self._all() if not each.info.is_expired()]
         chunks = [len(value) - 8 for _, value in self._scan(*_within(b"c"))]
-        return Stats(
-            checkpoints=len(infos),
-            sessions=len({(info.agent_id, info.session_id) for info in infos}),
-            chunks=len(chunks),
-            logical_bytes=sum(info.size for info in infos),
-            stored_bytes=sum(chunks),
-        )
+        return Stats.of(infos, chunks)
 
 
 def _text(name: str) -> bytes:

@@ -178,10 +178,7 @@ class MemoryStore(Locked, Store):
         return self._places[checkpoint_id], checkpoint_id
 
     def heads(self, agent_id: str | None = None) -> list[SessionInfo]:
-        sessions: dict[tuple[str, str], list[CheckpointInfo]] = {}
-        for info in self.query(Query(agent_id=agent_id)):
-            sessions.setdefault((info.agent_id, info.session_id), []).append(info)
-        return [SessionInfo(*key, infos[0], len(infos)) for key, infos in sessions.items()]
+        return SessionInfo.all_of(self.query(Query(agent_id=agent_id)))
 
     def delete(self, checkpoint_ids: Collection[str]) -> int:
         with self._open():
@@ -227,13 +224,7 @@ class MemoryStore(Locked, Store):
     def stats(self) -> Stats:
         with self._open():
             infos = [info for info in self._infos.values() if not info.is_expired()]
-            return Stats(
-                checkpoints=len(infos),
-                sessions=len({(info.agent_id, info.session_id) for info in infos}),
-                chunks=len(self._chunks),
-                logical_bytes=sum(info.size for info in infos),
-                stored_bytes=sum(len(stored) for stored, _ in self._chunks.values()),
-            )
+            return Stats.of(infos, [len(stored) for stored, _ in self._chunks.values()])
 
     def close(self) -> None:
         self._closed = True

@@ -137,10 +137,5 @@ class FileReads:
         """Return what there is, given the sizes of the chunks that stand on their own."""
         found = self.summaries(self._folders.documents())
         shown = [read for read in found if not read.info.is_expired()]
-        return Stats(
-            checkpoints=len(shown),
-            sessions=len({(read.info.agent_id, read.info.session_id) for read in shown}),
-            chunks=len(chunks),
-            logical_bytes=sum(read.info.size for read in shown),
-            stored_bytes=sum(read.size for read in shown) + sum(chunks),
-        )
+        stats = Stats.of([read.info for read in shown], chunks)
+        return replace(stats, stored_bytes=stats.stored_bytes + sum(read.size for read in shown))

@@ -93,10 +93,7 @@ class FileStore(Store):
             return self._reads.query(query)
 
     def heads(self, agent_id: str | None = None) -> list[SessionInfo]:
-        sessions: dict[tuple[str, str], list[CheckpointInfo]] = {}
-        for info in self.query(Query(agent_id=agent_id)):
-            sessions.setdefault((info.agent_id, info.session_id), []).append(info)
-        return [SessionInfo(*key, infos[0], len(infos)) for key, infos in sessions.items()]
+        return SessionInfo.all_of(self.query(Query(agent_id=agent_id)))
 
     def delete(self, checkpoint_ids: Collection[str]) -> int:
         with self._working(writing=True):
