@@ -23,7 +23,7 @@ LOWEST := tests/unit/test_codec_roundtrip.py tests/unit/test_chunks.py \
 	tests/cli/test_servers.py
 
 # What needs no server and no other process.
-QUICK_TESTS := tests/unit tests/project/test_imports.py tests/project/test_public_names.py \
+QUICK_TESTS := tests/unit tests/project/test_imports.py \
 	tests/integration/test_store_contract.py::TestMemoryStore \
 	tests/integration/test_store_contract.py::TestSqliteStore
 
@@ -46,7 +46,7 @@ test: lint suite lowest  ## Run all that CI runs: lint, types, tests
 
 quick: $(VENV)/.test  ## Get an answer within a minute: style, pure functions, imports, two stores
 	$(BIN)/ruff check $(LINTED)
-	$(PYTEST) -n $(JOBS) -x -q $(QUICK_TESTS)
+	$(PYTEST) -n $(JOBS) -x -q --hypothesis-profile quick $(QUICK_TESTS)
 
 lint: $(VENV)/.test  ## Check style and types
 	$(BIN)/ruff check $(LINTED)
