@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -69,6 +69,14 @@ def note_checksum(scope: str, key: str, body: bytes, expires_at: datetime | None
     """SHA-256 over a note, cut to the length of chunk names."""
     until = None if expires_at is None else microseconds(expires_at)
     return chunk_id(pack([scope, key, body, until]))
+
+
+def end_of_page(page: Sequence[Note], after: int) -> int:
+    """Return the place behind which the next page of notes begins; a circle of them is damage."""
+    last = page[-1]
+    if last.seq <= after:
+        raise CheckpointIntegrityError(last.scope, "its notes come again behind themselves")
+    return last.seq
 
 
 NOTE_TIES = 1024

@@ -14,7 +14,7 @@ from holdfast.model import CheckpointInfo, microseconds
 from holdfast.runtime import steps
 from holdfast.runtime.engine import Engine
 from holdfast.runtime.steps import Plan
-from holdfast.stores.base import NOTE_TIES, Collected, Query
+from holdfast.stores.base import NOTE_TIES, Collected, Query, end_of_page
 from holdfast.system.unfinished import left_behind
 from holdfast.verbs.ids import resolve
 from holdfast.verbs.links import links_of
@@ -100,8 +100,9 @@ def _noted() -> Plan[dict[str, _Noted]]:
     after = 0
     while page := (yield from steps.notes(None, after, _PAGE)):
         for note in page:
-            noted[note.scope].last = after = note.seq
+            noted[note.scope].last = note.seq
             noted[note.scope].needs.update(needs_of(note))
+        after = end_of_page(page, after)
     return noted
 
 

@@ -12,7 +12,7 @@ from holdfast.model import CheckpointInfo
 from holdfast.runtime import steps
 from holdfast.runtime.engine import Engine
 from holdfast.runtime.steps import Plan
-from holdfast.stores.base import Note, Query
+from holdfast.stores.base import Note, Query, end_of_page
 from holdfast.stores.capabilities import ListsLost
 from holdfast.verbs.chains import circles, is_next, next_in, shown
 from holdfast.verbs.links import PAGE, links_of
@@ -117,6 +117,7 @@ def verify(engine: Engine, progress: Progress | None) -> Plan[Verified]:
     looked_at: dict[bytes, str] = {}  # chunks, with what is wrong with them
     links = _Links()
     done, after = 0, ""
+    ends: set[str] = set()
     while True:
         ids = yield from steps.match("", _PAGE, after)
         for checkpoint_id in ids:
@@ -132,6 +133,10 @@ def verify(engine: Engine, progress: Progress | None) -> Plan[Verified]:
         if len(ids) < _PAGE:
             break
         after = ids[-1]
+        if after in ends:
+            damaged.append(Damage(after, "it is listed again behind itself"))
+            break
+        ends.add(after)
     damaged += yield from _lost(engine)
     damaged += yield from _damaged_notes(engine, looked_at, links)
     known = {damage.checkpoint_id for damage in damaged}
@@ -160,7 +165,11 @@ def _damaged_notes(
                     links.following[note.scope] = (yield from _followed(note)), note.key
             except CheckpointIntegrityError as error:
                 damaged.append(Damage(note.scope, error.reason))
-        after = page[-1].seq
+        try:
+            after = end_of_page(page, after)
+        except CheckpointIntegrityError as error:
+            damaged.append(Damage(page[-1].scope, error.reason))
+            break
     return damaged
 
 

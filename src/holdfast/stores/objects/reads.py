@@ -11,7 +11,7 @@ from holdfast.core.chunk_format import decompress
 from holdfast.core.codec import unpack
 from holdfast.errors import CheckpointIntegrityError
 from holdfast.model import CheckpointInfo
-from holdfast.stores.base import Note, Query, Record, SessionInfo, Stats, unfold
+from holdfast.stores.base import Note, Query, Record, SessionInfo, Stats, end_of_page, unfold
 from holdfast.stores.objects.keys import STUB_BYTES, BlobLocation, locations_in
 from holdfast.stores.objects.requests import (
     BlobPlan,
@@ -93,7 +93,7 @@ class BlobReads:
             found += [note for note in page if not _is_ours(note.scope)]
             if limit is None or len(page) < limit or len(found) >= limit:
                 return found[:limit]
-            after = page[-1].seq
+            after = end_of_page(page, after)
 
     def match(self, prefix: str, limit: int, after: str) -> BlobPlan[list[str]]:
         """Ask the store within."""
