@@ -48,6 +48,20 @@ class AdapterStore:
             f"not {type(given).__name__}"
         )
 
+    @classmethod
+    def given(cls, client: Client | SyncClient | None, url: str | None) -> Self:
+        """Return the store of a client or of a URL, as adapters are given them; not of both."""
+        if client is not None and url is not None:
+            raise InvalidArgumentError(
+                "an adapter is given a client or a url, not both: the client has its store already"
+            )
+        return cls.of(url if client is None else client)
+
+    @property
+    def async_client(self) -> Client:
+        """Return the same as a client for event loops; it is closed with the adapter."""
+        return Client.over(self.aio)
+
     def owned(self) -> Self:
         """Return the same store, to be closed with the adapter."""
         return replace(self, is_owned=True)

@@ -235,6 +235,7 @@ class SyncClient(ClientBase[SyncRuntime], Handoffs, Events, Approvals, Effects, 
         workspace: Any = None,
         state: Any = None,
         context: dict[str, Any] | None = None,
+        framework: Framework | str | None = None,
         version: int | str | None = None,
         approval: Any = None,
         approve_when: Any = None,
@@ -251,10 +252,11 @@ class SyncClient(ClientBase[SyncRuntime], Handoffs, Events, Approvals, Effects, 
 
         ``with client.session("coder", session_id="fix-42", workspace="./repo") as run:``
 
-        ``state`` is what a new session begins with. ``approval`` is a function of the effect,
-        ``"prompt"`` or ``"wait"``, for calls that ``approve_when`` names (kinds, tools or a
-        function; irreversible ones by default). Another process that works on the session is an
-        error; ``takeover`` takes it from one that was not heard of for ``lease_seconds``. ``tools``
+        ``state`` is what a new session begins with; ``framework`` says whose state it is.
+        ``approval`` is a function of the effect, ``"prompt"`` or ``"wait"``, for calls that
+        ``approve_when`` names (kinds, tools or a function; irreversible ones by default). Another
+        process that works on the session is an error; ``takeover`` takes it from one that was not
+        heard of for ``lease_seconds``. ``tools``
         are functions that undo effects which an earlier process recorded (or register_tool them).
         ``progress=True`` draws how many tasks are done, where there is a terminal; a function is
         called with how many are done, of how many, and which one is worked on.
@@ -268,6 +270,7 @@ class SyncClient(ClientBase[SyncRuntime], Handoffs, Events, Approvals, Effects, 
             session_id,
             state=state,
             context=context,
+            framework=framework,
             version=version,
             lease_seconds=lease_seconds,
             takeover=takeover,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from holdfast.errors import FencedError, NotTheHeadError, RunError
-from holdfast.model import CheckpointInfo, Framework, new_info
+from holdfast.model import CheckpointInfo, new_info
 from holdfast.runtime import steps
 from holdfast.runtime.engine import Engine
 from holdfast.runtime.steps import Plan
@@ -210,7 +210,7 @@ class Checkpointer:
         head = self._head
         return new_info(
             agent_id=self._options.agent_id,
-            framework=Framework.CUSTOM,
+            framework=self._state.framework,
             session_id=self._options.session_id,
             parent_id=parent_id or (None if head is None else head.checkpoint_id),
             step_index=0 if head is None else head.step_index + 1,

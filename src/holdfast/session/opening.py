@@ -7,6 +7,7 @@ that a run had made before. What of them cannot be undone is not done again.
 
 from __future__ import annotations
 
+from holdfast.errors import AdapterError
 from holdfast.model import CheckpointInfo
 from holdfast.runtime import steps
 from holdfast.runtime.engine import Engine
@@ -51,6 +52,7 @@ def go_to_head(session: OpenSession) -> Plan[None]:
 
 def _resume(session: OpenSession, head: SessionHead) -> Plan[Opening]:
     """Stand where a session stands, and know of the calls that were made."""
+    _check_framework(session, head.info)
     kept = yield from session.restored(head.info.checkpoint_id)
     history = session.history
     session.state.resume(kept)
@@ -71,6 +73,17 @@ def _resume(session: OpenSession, head: SessionHead) -> Plan[Opening]:
         forked_from is not None,
         next((value for key, value in head.noted if key == rollback.ROLLBACK), None),
     )
+
+
+def _check_framework(session: OpenSession, head: CheckpointInfo) -> None:
+    """Refuse to go on with the state of another framework as if it were one's own."""
+    wanted = session.options.framework
+    if wanted is not None and head.framework is not wanted:
+        raise AdapterError(
+            f"session {head.session_id!r} of agent {head.agent_id!r} is of {head.framework.value}, "
+            f"not of {wanted.value}: go on with it by client.continue_in({head.checkpoint_id!r}, "
+            f"{wanted.value!r}), or use another session_id"
+        )
 
 
 def _forked_from(head: CheckpointInfo) -> Plan[CheckpointInfo | None]:

@@ -11,7 +11,8 @@ from typing import Any, Literal
 from holdfast.core.codec import OnUnknown
 from holdfast.errors import InvalidArgumentError
 from holdfast.ids import new_id
-from holdfast.model import checked_name
+from holdfast.model import Framework, checked_name
+from holdfast.model.field_types import checked_framework
 from holdfast.session.approval import Approval, checked_when
 from holdfast.session.functions import named
 from holdfast.session.lease import DEFAULT_LEASE
@@ -31,6 +32,8 @@ class SessionOptions:
     session_id: str
     state: Any = None
     context: dict[str, Any] = field(default_factory=dict)
+    framework: Framework | None = None
+    """Of the checkpoints it writes; None: that of the checkpoint it goes on from."""
     version: int | str | None = None
     lease_seconds: float = DEFAULT_LEASE
     takeover: bool = False
@@ -55,6 +58,7 @@ def options_of(
     *,
     state: Any = None,
     context: dict[str, Any] | None = None,
+    framework: Framework | str | None = None,
     version: int | str | None = None,
     lease_seconds: float = DEFAULT_LEASE,
     takeover: bool = False,
@@ -82,6 +86,7 @@ def options_of(
         session_id=new_id() if session_id is None else checked_name("session_id", session_id),
         state=state,
         context=checked_context(context),
+        framework=None if framework is None else checked_framework("framework", framework),
         version=version,
         lease_seconds=float(lease_seconds),
         takeover=takeover,

@@ -8,7 +8,7 @@ from typing import Any
 
 from holdfast.core.state_migrations import advanced
 from holdfast.errors import SchemaMigrationError
-from holdfast.model import Checkpoint, encode_payload, make_payload
+from holdfast.model import Checkpoint, Framework, encode_payload, make_payload
 from holdfast.session.effects import SESSION, Block
 from holdfast.session.options import SessionOptions
 from holdfast.session.tasks import TaskList
@@ -22,6 +22,10 @@ _entered_here: ContextVar[tuple[tuple[SessionState, str], ...]] = ContextVar(
 """The tasks that the running thread or asyncio task is in, and of which session each is."""
 
 
+_OF_ONE = ("failed", "error", "adopted", "rolled_back_from", "edited_outside")
+"""Tags that say how one checkpoint came to be."""
+
+
 class SessionState:
     """What a program keeps: its own state and context, its tasks, and the version it is of."""
 
@@ -33,6 +37,10 @@ class SessionState:
         self.tasks = TaskList()
         self.jumps = 0
         """How often the program went on from another checkpoint, as by a rollback."""
+        self.framework = options.framework or Framework.CUSTOM
+        """Whose state it is."""
+        self._inherited: dict[str, Any] = {}
+        """Tags by which an adapter finds its session, where others work on it."""
         self._version: int | str | None = options.version
         self._entered: list[str] = []
         """The tasks that the program is in."""
@@ -51,6 +59,9 @@ class SessionState:
     def load(self, kept: Checkpoint) -> None:
         """Be what a checkpoint holds, brought to the version of this program."""
         self.program = self._at_this_version(kept)
+        self.framework = self._options.framework or _kept_by_adapter(kept)
+        is_from_outside = self._options.framework is not self.framework is not Framework.CUSTOM
+        self._inherited = _lasting(kept.metadata) if is_from_outside else {}
         if not isinstance(kept.agent_context, dict):
             raise damaged("the context of a checkpoint", "is not a dict")
         self.context = kept.agent_context
@@ -89,7 +100,7 @@ class SessionState:
     def tags(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return the tags of a checkpoint: the session's, those given for it, and the version."""
         version = {} if self._version is None else {VERSION_TAG: self._version}
-        return {**self._options.metadata, **given, **version}
+        return {**self._inherited, **self._options.metadata, **given, **version}
 
     def payload(self, calls: Sequence[Any] = (), workspace: Any = None) -> dict[str, Any]:
         """Return what a checkpoint holds of it, beside the calls and the files."""
@@ -135,3 +146,16 @@ class SessionState:
         """Know that the program is in a task no more."""
         self._entered = [each for each in self._entered if each != task]
         _entered_here.set(tuple(each for each in _entered_here.get() if each != (self, task)))
+
+
+def _kept_by_adapter(kept: Checkpoint) -> Framework:
+    """Return whose state a checkpoint holds, where its adapter goes on from whatever is the head.
+
+    LangGraph's keeps a book of its own: what a run writes on a thread is no checkpoint of it.
+    """
+    is_langgraph = kept.framework is Framework.LANGGRAPH
+    return Framework.CUSTOM if is_langgraph else kept.framework
+
+
+def _lasting(tags: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in tags.items() if name not in _OF_ONE}

@@ -91,18 +91,14 @@ def opened(
 
 
 def check_is_ours(session: SessionInfo, target: CheckpointInfo | None = None) -> None:
-    """Refuse to write into a session that a framework keeps the book of."""
-    framework = session.head.framework
-    if framework is Framework.CUSTOM:
-        return
-    how = "fork it (holdfast fork) and go on from there"
-    if framework is Framework.LANGGRAPH:
+    """Refuse to write into a session that its framework keeps the book of, which LangGraph does.
+
+    Other adapters go on from whatever is the head.
+    """
+    if session.head.framework is Framework.LANGGRAPH:
         place = (target or session.head).metadata
-        how = (
-            f"invoke the graph with thread_id {place.get('thread_id')!r} and checkpoint_id "
-            f"{place.get('checkpoint_id')!r}, or fork the thread (holdfast fork)"
+        raise Refused(
+            f"session {session.session_id!r} is kept by langgraph, which decides itself where it "
+            f"goes on: invoke the graph with thread_id {place.get('thread_id')!r} and "
+            f"checkpoint_id {place.get('checkpoint_id')!r}, or fork the thread (holdfast fork)"
         )
-    raise Refused(
-        f"session {session.session_id!r} is kept by {framework.value}, which decides itself where "
-        f"it goes on: {how}"
-    )
