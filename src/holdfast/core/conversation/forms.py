@@ -45,6 +45,12 @@ class Form:
     runs_pending: bool = False
     """Whether the adapter runs calls kept without an answer, also where others of the same message
     have one."""
+    place: Callable[[Any, str, str], tuple[Any, dict[str, Any]]] = lambda state, session, id_: (
+        state,
+        {},
+    )
+    """Completes a state, given the session_id and the checkpoint_id under which it is kept, and
+    gives the tags that the adapter's own checkpoints have and that it finds them by."""
 
 
 FRAMEWORKS = (

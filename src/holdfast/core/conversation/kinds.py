@@ -15,6 +15,8 @@ from holdfast.core.conversation.parts import Part
 MODALITIES = ("image", "audio", "video", "document")
 CALL_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _MEDIA = {"blob": "content", "uri": "uri", "file": "file_id"}
+_CALLS = ("tool_call", "tool_call_response")
+_NOT_INSIDE = ("text", *_CALLS)
 _REASONING = ("signature", "encrypted", "redacted", "id", "provider")
 
 
@@ -65,9 +67,10 @@ def _media_problem(part: Part, field: str) -> str | None:
 def _response_problem(part: Part) -> str | None:
     if "response" not in part:
         return "is an answer without a response"
-    for each in part.get("parts", []):
-        if not isinstance(each, dict) or each.get("type") in ("tool_call", "tool_call_response"):
-            return "is an answer with something else among its parts"
+    inner = part.get("parts", [])
+    for each in inner if isinstance(inner, list) else [None]:
+        if not isinstance(each, dict) or each.get("type") in _NOT_INSIDE:
+            return "is an answer with something else than media among its parts"
         found = problem(each)
         if found is not None:
             return f"is an answer one of whose parts {found}"
@@ -154,20 +157,25 @@ def _mended_response(part: Part, lost: Lost, path: str) -> Part:
     given = part.get("parts")
     inner = given if isinstance(given, list) else []
     kept = [mended(each, lost, f"{path}.parts[{i}]") for i, each in enumerate(inner)]
-    media = [each for each in kept if each and each["type"] not in _CALLS]
-    if len(media) != sum(each is not None for each in kept):
+    media = [each for each in kept if each and each["type"] not in _NOT_INSIDE]
+    if any(each and each["type"] in _CALLS for each in kept):
         lost.add(path, "has calls or answers inside an answer")
+    response = part.get("response")
+    texts = [each["content"] for each in kept if each and each["type"] == "text"]
+    if texts and (response is None or isinstance(response, str)):
+        response = "\n".join(([response] if response else []) + texts)
+    elif texts:
+        lost.add(path, "has text beside a response that is no text")
     name = part.get("name")
     return parts.tool_call_response(
         part.get("id") if isinstance(part.get("id"), str) else None,
-        part.get("response"),
+        response,
         name=name if _is_name(name) else None,
         is_error=part.get("is_error") is True,
         parts=media,
     )
 
 
-_CALLS = ("tool_call", "tool_call_response")
 _NO_LOSS = {"id", "modality", "mime_type", "uri", "parts", "is_error", "arguments"}
 
 
