@@ -22,10 +22,12 @@ from pydantic_ai.messages import ModelRequest, ToolReturn, ToolReturnPart, UserP
 from pydantic_ai.usage import RunUsage
 
 from holdfast.adapters.pydantic_ai.messages import dumped, loaded, read, written
+from holdfast.core.conversation.lost import Lost
+from holdfast.core.conversation.pydantic_ai_content import result_of
 from holdfast.errors import SerializationError
 
-KIND = "pydantic_ai.kind"
-"""Marks what is more than a value: a rich return, or one of the framework's own signals."""
+MARK = "pydantic_ai"
+"""Marks what is more than a value: a rich return, media, or a signal to the framework."""
 _USAGE: TypeAdapter[Any] = TypeAdapter(RunUsage)
 
 SIGNALS = (
@@ -44,20 +46,19 @@ def kept_return(result: Any, usage: RunUsage | None) -> Any:
     """Return what a tool gave as plain data; ``usage`` is what agents used that it ran."""
     try:
         if isinstance(result, ToolReturn):
-            parts = _parts(result.return_value, result.metadata, result.content)
-            rich: dict[str, Any] = {KIND: "return", "parts": parts, "tools": result.tools}
-        else:
-            (part,) = _parts(result, None, None)
-            if usage is None and not _looks_marked(part["content"]):
-                return part["content"]
-            rich = {KIND: "return", "parts": [part], "tools": None}
+            own = _parts(result.return_value, result.metadata, result.content)
+            return _marked("return", own, tools=result.tools, usage=_used(usage))
+        own = _parts(result, None, None)
     except SerializationError:
         return result  # the run says that it cannot be kept, and does not call it failed
-    return {**rich, "usage": None if usage is None else written(_USAGE, usage, "$.usage")}
+    content = own[0]["content"]
+    if usage is None and not _is_marked(content) and not _media_in(content):
+        return content
+    return _marked("return", own, tools=None, usage=_used(usage))
 
 
-def _looks_marked(content: Any) -> bool:
-    return isinstance(content, dict) and KIND in content
+def _used(usage: RunUsage | None) -> Any:
+    return None if usage is None else written(_USAGE, usage, "$.usage")
 
 
 def _parts(value: Any, metadata: Any, content: Any) -> list[Any]:
@@ -67,61 +68,79 @@ def _parts(value: Any, metadata: Any, content: Any) -> list[Any]:
     return list(dumped([ModelRequest(parts=parts)])[0]["parts"])
 
 
+def _marked(kind: str, own: list[Any], **more: Any) -> dict[str, Any]:
+    """Return what is more than a value: as other frameworks are told of it, and as it is."""
+    response, media = result_of(own[0]["content"], Lost(), "$")
+    answer: dict[str, Any] = {"type": "tool_call_response", "response": response}
+    if media:
+        answer["parts"] = media
+    if kind != "return":
+        answer["is_error"] = True
+    return {**answer, MARK: {"kind": kind, "own": own, **more}}
+
+
+def _is_marked(content: Any) -> bool:
+    return isinstance(content, dict) and MARK in content
+
+
+def _media_in(content: Any) -> bool:
+    return bool(result_of(content, Lost(), "$")[1])
+
+
 def kept_signal(signal: Exception) -> dict[str, Any] | None:
     """Return what a tool told the framework as plain data; None if that cannot be kept."""
+    kind = type(signal).__name__
     if isinstance(signal, SkipToolExecution):
         return None
     if isinstance(signal, (ApprovalRequired, CallDeferred)):
-        return {KIND: type(signal).__name__, "metadata": signal.metadata}
+        return {MARK: {"kind": kind, "metadata": signal.metadata}}
     if isinstance(signal, (ToolRetryError, ToolFailedError)):
         part = signal.tool_retry if isinstance(signal, ToolRetryError) else signal.tool_failed
-        (request,) = dumped([ModelRequest(parts=[part])])
-        return {KIND: type(signal).__name__, "part": request["parts"][0]}
-    return {KIND: type(signal).__name__, "message": str(signal)}
+        return _marked(kind, dumped([ModelRequest(parts=[part])])[0]["parts"])
+    return _marked(kind, _parts(str(signal), None, None))
 
 
 def given_again(kept: Any) -> tuple[Any, RunUsage | None]:
     """Return what a tool gave before, and what it used; or raise what it told the framework."""
-    if not _looks_marked(kept):
+    if not _is_marked(kept):
         return _revived([_part(kept)])[0].content, None
-    if kept[KIND] != "return":
-        raise _signal(kept)
-    usage = None if kept["usage"] is None else read(_USAGE, kept["usage"], "$.usage")
-    returned, *more = _revived(kept["parts"])
-    if not more and returned.metadata is None and kept["tools"] is None:
+    marked = kept[MARK]
+    if marked["kind"] != "return":
+        raise _signal(marked)
+    usage = None if marked["usage"] is None else read(_USAGE, marked["usage"], "$.usage")
+    returned, *more = _revived(marked["own"])
+    if not more and returned.metadata is None and marked["tools"] is None:
         return returned.content, usage
-    content = more[0].content if more else None
     rich = ToolReturn(
-        returned.content, content=content, metadata=returned.metadata, tools=kept["tools"]
+        returned.content,
+        content=more[0].content if more else None,
+        metadata=returned.metadata,
+        tools=marked["tools"],
     )
     return rich, usage
 
 
 def _part(content: Any) -> dict[str, Any]:
-    return {
-        "part_kind": "tool-return",
-        "tool_name": "tool",
-        "tool_call_id": "call",
-        "content": content,
-    }
+    own = {"part_kind": "tool-return", "tool_name": "tool", "tool_call_id": "call"}
+    return {**own, "content": content}
 
 
 def _revived(parts: list[Any]) -> list[Any]:
     return list(loaded([{"kind": "request", "parts": parts}])[0].parts)
 
 
-def _signal(kept: dict[str, Any]) -> Exception:
+def _signal(marked: dict[str, Any]) -> Exception:
     signal: Exception
-    kind = kept[KIND]
-    is_retry = kind in ("ToolRetryError", "ModelRetry")
-    part = _revived([kept["part"]])[0] if "part" in kept else None
+    kind = marked["kind"]
     if kind in ("ApprovalRequired", "CallDeferred"):
         signal = (ApprovalRequired if kind == "ApprovalRequired" else CallDeferred)(
-            kept["metadata"]
+            marked["metadata"]
         )
-    elif part is not None and not isinstance(part.content, str):
+        return signal
+    is_retry = kind in ("ToolRetryError", "ModelRetry")
+    (part,) = _revived(marked["own"])
+    if isinstance(part.content, str):  # as the tool raised it, so that it counts as an attempt
+        signal = ModelRetry(part.content) if is_retry else ToolFailed(part.content)
+    else:
         signal = ToolRetryError(part) if is_retry else ToolFailedError(part)
-    else:  # as the tool raised it, so that it counts as an attempt
-        said = kept["message"] if part is None else part.content
-        signal = ModelRetry(said) if is_retry else ToolFailed(said)
     return signal

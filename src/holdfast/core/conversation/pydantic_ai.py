@@ -34,9 +34,11 @@ def _extract(state: Any) -> Native | None:
     if not isinstance(state, Mapping):
         return None
     if isinstance(state.get("entries"), (list, tuple)) and isinstance(state.get("record"), Mapping):
-        messages = _line(state["entries"], state["record"].get("head_id"))
-        deferred = state["record"].get("deferred_tool_requests")
-        return Native(messages, interrupts=_interrupts(deferred))
+        record = state["record"]
+        return Native(
+            _line(state["entries"], record.get("head_id")),
+            interrupts=_interrupts(record.get("deferred_tool_requests")),
+        )
     messages = state.get("messages")
     if not isinstance(messages, (list, tuple)) or not all(map(_is_message, messages)):
         return None
