@@ -37,7 +37,7 @@ class Scripted(Model):
         self.asked.append(messages)
         said = sum(message.role == MessageRole.TOOL_RESPONSE for message in messages)
         answer = self.answers[min(said, len(self.answers) - 1)]
-        kit.point("model answered")
+        kit.point("model done")
         return answer
 
 

@@ -31,7 +31,7 @@ class Coder(Model):
         else:
             done = sum(message.role == MessageRole.TOOL_RESPONSE for message in messages)
             content = f"Thought: step {done + 1}\n<code>\n{CODE[done]}\n</code>"
-        kit.point("model answered")
+        kit.point("model done")
         return ChatMessage(role=MessageRole.ASSISTANT, content=content)
 
 

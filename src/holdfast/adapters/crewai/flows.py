@@ -7,13 +7,14 @@ from typing import Any, Self
 
 from crewai.flow.async_feedback.types import PendingFeedbackContext
 from crewai.flow.persistence.base import FlowPersistence
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_serializer, model_validator
 from pydantic_core import PydanticSerializationError
 
 from holdfast.adapters.kept import KeptSessions
 from holdfast.adapters.opening import AdapterStore
 from holdfast.errors import AdapterError, InvalidArgumentError
 from holdfast.model import Framework
+from holdfast.stores.shared.secrets import masked
 
 
 class HoldfastFlowPersistence(FlowPersistence):
@@ -30,12 +31,17 @@ class HoldfastFlowPersistence(FlowPersistence):
     model_config = ConfigDict(extra="forbid")
 
     persistence_type: str = "HoldfastFlowPersistence"
-    url: str | None = Field(default=None, exclude=True, repr=False)
-    """Of the store; it may hold a password, so it is written down nowhere."""
+    url: str | None = Field(repr=False)
+    """Of the store; None for that of HOLDFAST_URL."""
     agent_id: str = Framework.CREWAI.value
 
     _store: AdapterStore = PrivateAttr()
     _kept: KeptSessions = PrivateAttr()
+
+    @field_serializer("url")
+    def _shown(self, url: str | None) -> str | None:
+        """Write the URL into CrewAI's definitions of flows without what is secret in it."""
+        return None if url is None else masked(url)
 
     @model_validator(mode="after")
     def _open(self) -> Self:

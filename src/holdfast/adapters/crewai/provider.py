@@ -29,8 +29,8 @@ class HoldfastCheckpointProvider(JsonProvider):
 
     model_config = ConfigDict(extra="forbid")
 
-    url: str | None = Field(default=None, exclude=True, repr=False)
-    """Of the store; it may hold a password, so it is written down nowhere."""
+    url: str | None = Field(exclude=True, repr=False)
+    """Of the store; None for that of HOLDFAST_URL. It may hold a password: written nowhere."""
     agent_id: str = Field(default=Framework.CREWAI.value, exclude=True)
 
     _store: AdapterStore = PrivateAttr()

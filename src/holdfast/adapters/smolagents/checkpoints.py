@@ -159,10 +159,11 @@ class Checkpoints:
     ) -> Any:
         before = _checked(run.state, self.session_id)
         is_same = bool(before) and task in (before.get("asked"), _last_task(before["steps"]))
-        if is_same and _is_finished(before["steps"]):
-            return handle_agent_output_types(loaded_value(before["steps"][-1]["output"], "$"))
         if before:
             self._load(agent, before)
+        if is_same and _is_finished(before["steps"]):
+            self._load_variables(agent, before)
+            return handle_agent_output_types(agent.memory.steps[-1].action_output)
         limit = max_steps or agent.max_steps
         if is_same:
             asked = _last_task(before["steps"])
@@ -261,7 +262,7 @@ def _checked(state: Any, session_id: str) -> dict[str, Any]:
     """Return the kept state of an agent; an empty one if there is none yet."""
     if state == {}:
         return {}
-    if isinstance(state, dict) and isinstance(state.get("steps"), list) and state["steps"]:
+    if isinstance(state, dict) and isinstance(state.get("steps"), list):
         found: dict[str, Any] = state
         return found
     raise AdapterError(
@@ -285,7 +286,7 @@ def _steps_done(steps: list[dict[str, Any]]) -> int:
 
 
 def _is_finished(steps: list[dict[str, Any]]) -> bool:
-    last = steps[-1]
+    last = steps[-1] if steps else {}
     error = last.get("error") or {}
     return bool(last.get("is_final_answer")) or error.get("type") == "AgentMaxStepsError"
 
