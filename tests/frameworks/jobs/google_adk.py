@@ -10,6 +10,7 @@ from google.adk.runners import Runner
 from google.genai import types
 
 from holdfast.adapters.google_adk import HoldfastSessionService
+from tests.frameworks.beside import first_tool_is_recorded
 from tests.frameworks.kit import point, workspace
 
 WHO = {"app_name": "harbour", "user_id": "ann"}
@@ -55,6 +56,7 @@ async def depth(harbour: str) -> str:
 
 async def tide(harbour: str) -> str:
     """Tell whether the water rises."""
+    await first_tool_is_recorded()
     point("tool tide")
     point("tool tide done")
     return "it rises"
