@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from holdfast.core.conversation.checking import problems_of
+from holdfast.core.conversation.checking import checked, problems_of
 from holdfast.core.conversation.lost import Lost
 from holdfast.core.conversation.normal import normal
 from holdfast.core.conversation.parts import Message, Part
@@ -103,11 +103,7 @@ class Conversation:
         found = cls(**fields)
         if lost.found:
             raise InvalidArgumentError(f"{lost.found[0]}: a conversation is plain JSON")
-        problems = [each for each in found.problems() if not each.startswith(_UNANSWERED)]
-        if problems:
-            raise InvalidArgumentError(
-                f"{problems[0]}; Conversation.of(messages) makes one of messages of any order"
-            )
+        checked(found.system_instructions, found.messages)
         return found
 
     def problems(self) -> list[str]:
@@ -175,7 +171,6 @@ class Conversation:
         return replace(self, messages=messages)
 
 
-_UNANSWERED = "call "
 _FIELDS: dict[str, type] = {
     "system_instructions": list,
     "messages": list,
