@@ -125,6 +125,7 @@ class KeptSessions:
             state,
             {} if before is None else before.agent_context,
             [] if before is None else before.tasks,
+            () if before is None else before.effects,
             workspace=None if captured is None else captured.as_value(),
         )
         follows = "" if after is None else after.checkpoint_id
