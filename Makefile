@@ -74,7 +74,8 @@ frameworks:  ## Run the adapters' tests with every framework; CrewAI's in a seco
 	@$(MAKE) --no-print-directory crewai-made VENV=$(VENV)-crewai
 	$(WITH_BOTH) $(VENV)-frameworks/bin/python -m pytest -n $(JOBS) tests/frameworks \
 		--ignore tests/frameworks/crewai
-	$(WITH_BOTH) $(VENV)-crewai/bin/python -m pytest -n $(JOBS) tests/frameworks/crewai
+	$(WITH_BOTH) $(VENV)-crewai/bin/python -m pytest -n $(JOBS) tests/frameworks/crewai \
+		tests/frameworks/test_pages.py
 
 frameworks-made: $(VENV)/.frameworks
 
