@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +14,7 @@ from holdfast.client import Client, SyncClient
 from holdfast.errors import InvalidArgumentError
 from holdfast.model import Framework
 from holdfast.session.async_run import AsyncRun
+from holdfast.workspace import AsyncWorkspace, Workspace
 
 SESSION_OPTIONS = (
     "approval",
@@ -46,6 +48,15 @@ class RunnerOptions:
     session: dict[str, Any] = field(default_factory=dict)
     rest: dict[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        given = self.workspace
+        if given is not None and not isinstance(
+            given, (str, os.PathLike, Workspace, AsyncWorkspace)
+        ):
+            raise InvalidArgumentError(
+                f"workspace is a Workspace or the path of a directory, not {type(given).__name__}"
+            )
+
     def opened(self, client: Client) -> AsyncRun:
         """Return the session of the run, to be opened."""
         return client.session(
@@ -53,6 +64,7 @@ class RunnerOptions:
             session_id=self.session_id,
             framework=Framework.OPENAI_AGENTS,
             workspace=self.workspace,
+            on_divergence="live",  # another prompt leaves what a run had begun
             **self.session,
         )
 

@@ -47,7 +47,7 @@ class Progress:
         """The SDK's own result, from which its state is taken."""
         self._is_kept = False
         """Whether the session holds the safe point at which the run is."""
-        self._agent: str | None = None
+        self._agent = ""
         self._seen: dict[str, int] = {}
         self.problem: HoldfastError | None = None
 
@@ -63,8 +63,8 @@ class Progress:
 
     # Beginning
 
-    async def begin(self, given: Any) -> dict[str, Any] | None:
-        """Know what the user gives: a prompt, nothing, or a state with decisions.
+    async def begin(self, agent: str, given: Any) -> dict[str, Any] | None:
+        """Know what the user gives: an agent, and a prompt, nothing, or a state with decisions.
 
         Returns the JSON of the RunState to go on with; None if the run is at its beginning.
         """
@@ -84,6 +84,7 @@ class Progress:
         unfinished = self.unfinished
         assert unfinished is not None
         self._count_ids()
+        self._agent = agent
         kept: dict[str, Any] | None = unfinished["state"]
         if kept is not None:
             step = kept.get("current_step")
@@ -152,15 +153,12 @@ class Progress:
             answer: Answer | None = unfinished["answer"]
             self._is_kept = False
             self._state["instructions"] = instructions
-            if answer is not None:
-                return answer
-            return None
+            return answer
         state = self._to_json(self.result.to_state())
         self._state["instructions"] = instructions
         self._state["run"] = {**unfinished, "state": state, "answer": None, "outputs": {}}
         name = state["current_agent"]["name"]
-        has_changed = self._agent is not None and name != self._agent
-        self._agent = name
+        has_changed, self._agent = name != self._agent, name
         await self._kept("handoff" if has_changed else "tools")
         return None
 

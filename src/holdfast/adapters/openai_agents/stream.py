@@ -102,7 +102,7 @@ class _Kept:
         copies = Copies(progress, call_tool, call_handoff)
         agent = copies.of(self._agent)
         options.check_effects(copies.agents())
-        kept = await progress.begin(self._given)
+        kept = await progress.begin(agent.name, self._given)
         begun, context = progress.input, options.context
         if kept is not None:
             begun, context = await self._restored(agent, kept)
