@@ -22,14 +22,21 @@ LOWEST := tests/unit/test_codec_roundtrip.py tests/unit/test_chunks.py \
 	tests/acceptance/test_handoff.py tests/cli/test_json.py tests/cli/test_mcp.py \
 	tests/cli/test_servers.py
 
+# All frameworks that can be installed together, by the names of their extras, and where the two
+# environments of their tests are.
+FRAMEWORKS := agent-framework,agentscope,autogen,claude,google-adk,langgraph,llama-index,$\
+	openai-agents,pydantic-ai,smolagents,strands
+WITH_BOTH   = HOLDFAST_PYTHON_A=$(abspath $(VENV)-frameworks/bin/python) \
+	HOLDFAST_PYTHON_B=$(abspath $(VENV)-crewai/bin/python)
+
 # What needs no server and no other process.
 QUICK_TESTS := tests/unit tests/project/test_imports.py \
 	tests/integration/test_store_contract.py::TestMemoryStore \
 	tests/integration/test_store_contract.py::TestSqliteStore
 
 .DEFAULT_GOAL := help
-.PHONY: help setup services demo test quick lint suite lowest lowest-suite docs format crash bench \
-	test-pythons clean
+.PHONY: help setup services demo test quick lint suite lowest lowest-suite frameworks \
+	frameworks-made crewai-made docs format crash bench bench-frameworks test-pythons clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,7 +49,7 @@ services:  ## Install what tests start (Redis, PostgreSQL, PgBouncer, faketime) 
 demo: $(VENV)/.core  ## See an agent crash, resume, rewind and fork
 	$(BIN)/holdfast demo
 
-test: lint suite lowest  ## Run all that CI runs: lint, types, tests
+test: lint suite lowest frameworks  ## Run all that CI runs: lint, types, tests
 
 quick: $(VENV)/.test  ## Get an answer within a minute: style, pure functions, imports, two stores
 	$(BIN)/ruff check $(LINTED)
@@ -62,6 +69,18 @@ lowest:  ## Run the tests that matter with the lowest versions that pyproject.to
 lowest-suite: $(VENV)/.lowest services
 	$(PYTEST) -n $(JOBS) -k 'not very_many' $(LOWEST)
 
+frameworks:  ## Run the adapters' tests with every framework; CrewAI's in a second environment
+	@$(MAKE) --no-print-directory frameworks-made VENV=$(VENV)-frameworks
+	@$(MAKE) --no-print-directory crewai-made VENV=$(VENV)-crewai
+	$(WITH_BOTH) $(VENV)-frameworks/bin/python -m pytest -n $(JOBS) tests/frameworks \
+		--ignore tests/frameworks/crewai
+	$(WITH_BOTH) $(VENV)-crewai/bin/python -m pytest -n $(JOBS) tests/frameworks/crewai \
+		tests/frameworks/test_pages.py
+
+frameworks-made: $(VENV)/.frameworks
+
+crewai-made: $(VENV)/.crewai
+
 docs: $(VENV)/.test  ## Build the documentation as a site, in site/
 	$(BIN)/python -m mkdocs build --strict
 
@@ -75,6 +94,11 @@ crash: $(VENV)/.test services  ## Kill saves with SIGKILL, CRASHES=1000 times
 bench: $(VENV)/.bench services  ## Compare with the peers; ONLY=S2 for a part, QUICK=1 for a minute
 	$(BIN)/python -m benchmarks $(if $(ONLY),--only $(ONLY)) $(if $(QUICK),--quick)
 
+bench-frameworks:  ## Compare what 100 steps of an agent cost with each framework's own means
+	@$(MAKE) --no-print-directory frameworks-made VENV=$(VENV)-frameworks
+	@$(MAKE) --no-print-directory crewai-made VENV=$(VENV)-crewai
+	$(WITH_BOTH) $(VENV)-frameworks/bin/python -m benchmarks.frameworks
+
 test-pythons:  ## Run the tests on each of Python 3.11, 3.12 and 3.13 found here
 	@for version in 3.11 3.12 3.13; do \
 		found=; \
@@ -83,7 +107,7 @@ test-pythons:  ## Run the tests on each of Python 3.11, 3.12 and 3.13 found here
 		done; \
 		if [ -z "$$found" ]; then echo "== Python $$version: not found"; continue; fi; \
 		echo "== Python $$version: $$found"; \
-		$(MAKE) --no-print-directory suite VENV=.venv-$$version PYTHON="$$found" || exit 1; \
+		$(MAKE) --no-print-directory suite frameworks VENV=.venv-$$version PYTHON="$$found" || exit 1; \
 	done
 
 clean:  ## Remove environments, caches and builds
@@ -117,6 +141,16 @@ $(VENV)/.lowest: $(VENV)/.made pyproject.toml scripts/lowest
 	@$(BIN)/python scripts/lowest >$(VENV)/lowest.txt
 	@$(PIP) install --constraint $(VENV)/lowest.txt --group tools \
 		--editable ".[$$($(BIN)/python scripts/lowest --extras)]"
+	@touch $@
+
+$(VENV)/.frameworks: $(VENV)/.made pyproject.toml
+	@echo "Installing the frameworks into $(VENV)"
+	@$(PIP) install --group frameworks --editable ".[mcp,watch,$(FRAMEWORKS)]"
+	@touch $@
+
+$(VENV)/.crewai: $(VENV)/.made pyproject.toml
+	@echo "Installing CrewAI into $(VENV)"
+	@$(PIP) install --group pytest --editable ".[mcp,watch,langgraph,crewai]"
 	@touch $@
 
 $(VENV)/.bench: $(VENV)/.test

@@ -11,6 +11,7 @@ from benchmarks.measure import BYTES, PER_SECOND, RATIO, SECONDS, Results
 
 README = Path(__file__).parent / "README.md"
 START, END = "<!-- results: start -->", "<!-- results: end -->"
+FRAMEWORKS_START, FRAMEWORKS_END = "<!-- frameworks: start -->", "<!-- frameworks: end -->"
 
 
 def render(results: Results, environment: Mapping[str, str], parts: Iterable[str]) -> str:
@@ -46,11 +47,12 @@ def figures(results: Results, part: str) -> str:
     return f"### {part}\n\n{_table(['', 'durability', *quantities], rows)}" if rows else ""
 
 
-def write_readme(table: str) -> None:
+def write_readme(table: str, start: str = START, end: str = END) -> None:
+    """Put a table in the place of the one that is there."""
     text = README.read_text(encoding="utf-8")
-    before, rest = text.split(START)
-    _, after = rest.split(END)
-    README.write_text(f"{before}{START}\n\n{table}\n\n{END}{after}", encoding="utf-8")
+    before, rest = text.split(start)
+    _, after = rest.split(end)
+    README.write_text(f"{before}{start}\n\n{table}\n\n{end}{after}", encoding="utf-8")
 
 
 def amount(value: float | None, unit: str) -> str:

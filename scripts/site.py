@@ -5,6 +5,8 @@ other files that pages lead to come along, links are turned accordingly, and eve
 its place in a reference made of docstrings.
 """
 
+import ast
+import contextlib
 import re
 from importlib import import_module
 from pathlib import Path, PurePosixPath
@@ -17,6 +19,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 import holdfast
+from holdfast.adapters.frameworks import FRAMEWORKS
 
 ROOT = Path(__file__).parents[1]
 
@@ -32,7 +35,8 @@ BESIDE = {
 
 MENU: list[dict[str, Any]] = [
     {"Holdfast": "index.md"},
-    {"Start": ["tour.md", "runs.md", "side-effects.md", "langgraph.md", "workspace.md"]},
+    {"Start": ["tour.md", "runs.md", "side-effects.md", "workspace.md"]},
+    {"Frameworks": ["frameworks.md", *(f"{each.replace('_', '-')}.md" for each in FRAMEWORKS)]},
     {"Recipes": "recipes/*.md"},
     {
         "Use": [
@@ -66,7 +70,7 @@ REFERENCE = {
 """Pages of what ``holdfast`` itself has, by where it is defined."""
 MODULES = {
     "client-groups": ("Groups of verbs", "holdfast.client"),
-    "langgraph": ("LangGraph", "holdfast.adapters.langgraph"),
+    **{each: (each, f"holdfast.adapters.{each}") for each in ("portable", *FRAMEWORKS)},
     "runtime": ("The runtime", "holdfast.runtime"),
     "state-more": ("State: what its methods return", "holdfast.state"),
     "stores": ("Stores, and one of your own", "holdfast.stores"),
@@ -148,13 +152,22 @@ def reference() -> dict[str, str]:
         blocks = "\n".join(f"::: holdfast.{name}\n" for names in left.values() for name in names)
         pages["reference/more.md"] = f"# More\n\n{blocks}"
     for page, (title, module) in MODULES.items():
-        names = [
-            name for name in vars(import_module(module))["__all__"] if name not in dir(holdfast)
-        ]
+        names = [name for name in public_names(module) if name not in dir(holdfast)]
         blocks = "\n".join(f"::: {module}.{name}\n" for name in names)
         about = f"::: {module}\n    options:\n      members: false\n"
         pages[f"reference/{page}.md"] = f"# {title}\n\n{about}\n{blocks}"
     return pages
+
+
+def public_names(module: str) -> list[str]:
+    """What a module says is public, read from its source: its framework may not be installed."""
+    path = ROOT.joinpath("src", *module.split("."))
+    file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    for node in ast.parse(file.read_text("utf-8")).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            with contextlib.suppress(ValueError):
+                return list(ast.literal_eval(node.value))
+    return list(vars(import_module(module))["__all__"])  # it is computed
 
 
 def menu(pages: list[str]) -> list[dict[str, Any]]:

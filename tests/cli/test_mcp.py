@@ -8,10 +8,15 @@ from typing import Any
 
 import pytest
 
-from holdfast import SyncClient
+from holdfast import SyncClient, __version__
 from tests.cli.kit import Holdfast, environment
 
 mcp = pytest.importorskip("mcp")
+
+
+def plain(message: Any) -> dict[str, Any]:
+    """Return a message as it was sent: the two versions of the SDK call its fields otherwise."""
+    return dict(message.model_dump(by_alias=True))
 
 
 class Caller:
@@ -22,12 +27,12 @@ class Caller:
 
     async def __call__(self, tool: str, **arguments: Any) -> Any:
         answer = await self.session.call_tool(tool, arguments)
-        assert not answer.is_error, answer.content
-        return answer.structured_content
+        assert not plain(answer)["isError"], answer.content
+        return plain(answer)["structuredContent"]
 
     async def fails(self, tool: str, **arguments: Any) -> str:
         answer = await self.session.call_tool(tool, arguments)
-        assert answer.is_error
+        assert plain(answer)["isError"]
         return str(answer.content[0].text)
 
 
@@ -40,7 +45,11 @@ async def serving(directory: Path, *arguments: str) -> AsyncIterator[Caller]:
         env=environment(),
     )
     async with mcp.stdio_client(server) as streams, mcp.ClientSession(*streams) as session:
-        await session.initialize()
+        told = plain(await session.initialize())
+        assert (told["serverInfo"]["name"], told["serverInfo"]["version"]) == (
+            "holdfast",
+            __version__,
+        )
         yield Caller(session)
 
 
@@ -50,7 +59,7 @@ async def test_the_tools_say_what_they_are_for(tmp_path: Path) -> None:
 
     assert set(tools) == {"checkpoint", "log", "diff", "rollback", "fork"}
     assert all(tool.description for tool in tools.values())
-    assert not any("path" in tool.input_schema["properties"] for tool in tools.values())
+    assert not any("path" in plain(tool)["inputSchema"]["properties"] for tool in tools.values())
 
 
 async def test_an_agent_checkpoints_compares_rolls_back_and_forks(tmp_path: Path) -> None:

@@ -6,7 +6,9 @@ from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 
-from tests.project.annotations import imports_of, tree_of
+from holdfast.adapters.frameworks import FRAMEWORKS
+from tests.project.annotations import Function, assigned, imports_of, tree_of
+from tests.project.documents import ELSEWHERE, adapter_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "names.md"
 MODULES = {
@@ -19,7 +21,12 @@ MODULES = {
     "as `client.runtime`.",
     "holdfast.testing": "For the tests of a store of your own: see "
     "[stores](stores.md#writing-your-own).",
-    "holdfast.adapters.langgraph": "See [LangGraph](langgraph.md).",
+    "holdfast.adapters.portable": "One form of conversations, and going on in another framework: "
+    "see [frameworks](frameworks.md).",
+    **{
+        f"holdfast.adapters.{framework}": f"See [its page]({framework.replace('_', '-')}.md)."
+        for framework in FRAMEWORKS
+    },
 }
 HEAD = """\
 # Public names
@@ -31,8 +38,15 @@ page is made of the docstrings (`python -m tests.project.names_page`), and a tes
 """
 
 
+def is_elsewhere(module: str) -> bool:
+    """Return whether a module needs a framework that is not installed with the other tests."""
+    return adapter_of(module) in ELSEWHERE
+
+
 def names(module: str) -> list[str]:
     """Return the public names of a module."""
+    if is_elsewhere(module):
+        return list(ast.literal_eval(assigned(module)["__all__"]))
     return list(vars(import_module(module))["__all__"])
 
 
@@ -47,13 +61,32 @@ def page() -> str:
 
 def described(module: str, name: str) -> str:
     """Return the first sentence of what is said of a name where it is defined."""
+    if is_elsewhere(module):
+        return _first_sentence(defined(module, name))
     value = getattr(import_module(module), name)
     if inspect.isclass(value) or inspect.isroutine(value) or inspect.ismodule(value):
         text = inspect.getdoc(value) or ""
     else:
         text = beside(module, name)
     assert text, f"{module}.{name} has no docstring"
+    return _first_sentence(text)
+
+
+def _first_sentence(text: str) -> str:
     return " ".join(text.partition("\n\n")[0].split()).replace("|", "\\|").replace("``", "`")
+
+
+def defined(module: str, name: str) -> str:
+    """Return the docstring of a class or function, which may need what is not installed here."""
+    home, known_as = module, name
+    while known_as in imports_of(home):
+        home, known_as = imports_of(home)[known_as]
+    for node in tree_of(home).body:
+        if isinstance(node, ast.ClassDef | Function) and node.name == known_as:
+            text = ast.get_docstring(node)
+            assert text, f"{module}.{name} has no docstring"
+            return text
+    return beside(module, name)
 
 
 def beside(module: str, name: str) -> str:

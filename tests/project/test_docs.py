@@ -1,55 +1,36 @@
 """Every example in the documentation and in docstrings runs, and says what it builds on."""
 
 import builtins
-import doctest
-import importlib
-import os
-import subprocess
 import symtable
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 from tests.conftest import HAS_TORCH
+from tests.project.documents import (
+    ELSEWHERE,
+    ROOT,
+    adapter_of,
+    modules,
+    page_of,
+    run_docstrings,
+    run_document,
+)
 from tests.project.run_document import Block, parse
-
-ROOT = Path(__file__).parents[2]
-PACKAGE = ROOT / "src" / "holdfast"
-RUNNER = Path(__file__).with_name("run_document.py")
 
 DOCUMENTS = [
     *(ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")),
-    *(
-        path
-        for path in sorted((ROOT / "docs").rglob("*.md"))
-        if HAS_TORCH or path.name != "torch.md"
-    ),
+    *sorted((ROOT / "docs").rglob("*.md")),
 ]
-MODULES = [
-    ".".join(path.relative_to(ROOT / "src").with_suffix("").parts).removesuffix(".__init__")
-    for path in sorted(PACKAGE.rglob("*.py"))
-    if path.name != "__main__.py"
-]
+LEFT_OUT = {page_of(framework) for framework in ELSEWHERE}
+"""Run by tests/frameworks, where what they need is installed."""
+if not HAS_TORCH:
+    LEFT_OUT.add(ROOT / "docs" / "torch.md")
+RUN = [path for path in DOCUMENTS if path not in LEFT_OUT]
 
 
-LEFT_OUT = ("HOLDFAST_URL", "PYTEST_ADDOPTS")
-
-
-def run_document(path: Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    environment = {name: value for name, value in os.environ.items() if name not in LEFT_OUT}
-    return subprocess.run(
-        [sys.executable, RUNNER, path],
-        cwd=cwd,
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
-
-
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize("path", RUN, ids=lambda path: str(path.relative_to(ROOT)))
 def test_the_examples_of_a_document_run(path: Path, tmp_path: Path) -> None:
     done = run_document(path, cwd=tmp_path)
 
@@ -92,22 +73,11 @@ def test_an_example_runs_by_itself_or_its_page_says_what_it_builds_on(path: Path
     assert not taken or BUILDS in " ".join(text.split())
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", [m for m in modules() if adapter_of(m) not in ELSEWHERE])
 def test_the_examples_of_a_module_run(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("HOLDFAST_URL", raising=False)
-    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
-
-    for example in doctest.DocTestFinder().find(importlib.import_module(name), globs={}):
-        # Each one starts in an empty __main__, so that a reader can paste it.
-        main = ModuleType("__main__")
-        monkeypatch.setitem(sys.modules, "__main__", main)
-        example.globs = main.__dict__
-        runner.run(example, clear_globs=False)
-
-    assert runner.failures == 0, "see the captured output"
+    assert run_docstrings(name, tmp_path, monkeypatch) == 0, "see the captured output"
 
 
 @pytest.mark.parametrize(

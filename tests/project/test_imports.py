@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.adapters.frameworks import FRAMEWORKS
+
 SRC = Path(__file__).parents[2] / "src"
 PACKAGE = SRC / "holdfast"
 
@@ -38,7 +40,8 @@ NOT_IN_CORE = {
 
 HEAVY = {
     *("asyncio", "sqlite3", "ormsgpack", "zstandard"),
-    *("redis", "psycopg", "obstore", "langgraph", "langchain_core", "numpy", "pandas", "pydantic"),
+    *("redis", "psycopg", "obstore", "langchain_core", "numpy", "pandas", "pydantic", "mcp"),
+    *(each.module for each in FRAMEWORKS.values()),
 }
 MODULES_IMPORTED_AT_MOST = 40  # `typing` alone brings about 25
 

@@ -14,12 +14,13 @@ import holdfast
 from holdfast._lazy import OLD_ERRORS
 from holdfast.stores import Store, WrappedStore
 from tests.project.annotations import signatures, tree_of
-from tests.project.names_page import MODULES, PAGE, names, page
+from tests.project.names_page import MODULES, PAGE, is_elsewhere, names, page
 
 LAZY = ("holdfast", "holdfast.stores")
 PUBLIC = {
     f"{module}.{name}": getattr(import_module(module), name)
     for module in MODULES
+    if not is_elsewhere(module)
     for name in names(module)
 }
 MADE = {

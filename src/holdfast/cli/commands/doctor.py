@@ -14,6 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Literal
 
 from holdfast._version import __version__
+from holdfast.adapters.frameworks import FRAMEWORKS
 from holdfast.cli.access.opening import location_of, open_location
 from holdfast.cli.commands.doctor_servers import ask
 from holdfast.cli.exits import FAILED, OK, code_of
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from holdfast.client import SyncClient
 
 NEEDED = ("ormsgpack", "xxhash", "zstandard")
-OPTIONAL = ("psycopg", "redis", "langgraph", "jsonschema", "mcp")
+OPTIONAL = ("psycopg", "redis", "jsonschema", "mcp")
 _LITTLE_ROOM = 200 * 10**6
 _SKEW = timedelta(seconds=5)
 
@@ -101,6 +102,9 @@ def _packages() -> Iterator[Check]:
     missing = [name for name in OPTIONAL if not _version(name)]
     detail = ", ".join(there) or "none"
     yield Check("optional", "ok", detail + (f"; not here: {', '.join(missing)}" if missing else ""))
+    frameworks = [each.package for each in FRAMEWORKS.values()]
+    there = [f"{name} {found}" for name in frameworks if (found := _version(name))]
+    yield Check("frameworks", "ok", ", ".join(there) or "none")
 
 
 def _version(name: str) -> str | None:

@@ -7,8 +7,10 @@ another directory is refused.
 from __future__ import annotations
 
 import os
+import sys
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,12 +66,9 @@ def set_up(parser: Parser) -> None:
 
 def run(options: Namespace, terminal: Terminal) -> int:
     """Serve until the client goes."""
-    try:
-        from mcp.server import MCPServer
-    except ImportError:
-        raise MissingPackageError("holdfast mcp", "mcp", "mcp") from None
     from holdfast.workspace import Workspace
 
+    server, error = _server()
     folder = options.workspace.resolve()
     if not folder.is_dir():
         raise CommandError(f"{folder} is no directory")
@@ -80,27 +79,62 @@ def run(options: Namespace, terminal: Terminal) -> int:
         Workspace(folder, store=client) as workspace,
     ):
         tools = Tools(client, workspace, options.agent, options.session or workspace.name)
-        server = MCPServer(
-            "holdfast", instructions=_ABOUT, version=__version__, log_level="WARNING"
-        )
         for tool in (tools.checkpoint, tools.log, tools.diff, tools.rollback, tools.fork):
-            server.tool()(_telling(tool))
-        server.run("stdio")
+            server.tool()(_telling(tool, error))
+        with _streams_of_its_own():
+            server.run("stdio")
     return OK
 
 
-def _telling(tool: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+@contextmanager
+def _streams_of_its_own() -> Iterator[None]:
+    """Give the server streams that it may close at its end, as one version of the SDK does."""
+    known = sys.stdin, sys.stdout
+    with (
+        open(os.dup(0), encoding="utf-8") as sys.stdin,
+        open(os.dup(1), "w", encoding="utf-8") as sys.stdout,
+    ):
+        try:
+            yield
+        finally:
+            sys.stdin, sys.stdout = known
+
+
+def _server() -> tuple[Any, type[Exception]]:
+    """Return a server of the SDK that is installed, and the error by which its tools tell things.
+
+    Agent frameworks want the first version of it or the second, so both serve.
+    """
+    try:
+        import mcp.server
+    except ImportError:
+        raise MissingPackageError("holdfast mcp", "mcp", "mcp") from None
+    told: dict[str, Any] = {"instructions": _ABOUT, "log_level": "WARNING"}
+    if hasattr(mcp.server, "MCPServer"):
+        from mcp.server.mcpserver.exceptions import ToolError
+
+        return mcp.server.MCPServer("holdfast", version=__version__, **told), ToolError
+    from mcp.server.fastmcp import FastMCP
+    from mcp.server.fastmcp.exceptions import ToolError
+
+    server = FastMCP("holdfast", **told)
+    server._mcp_server.version = __version__  # else it would tell the version of the SDK
+    return server, ToolError
+
+
+def _telling(
+    tool: Callable[..., dict[str, Any]], told_by: type[Exception]
+) -> Callable[..., dict[str, Any]]:
     """Return a tool whose errors the model is told of; the SDK hides those it does not know."""
-    from mcp.server.mcpserver.exceptions import ToolError
 
     @wraps(tool)
     def called(*args: Any, **kwargs: Any) -> dict[str, Any]:
         try:
             return tool(*args, **kwargs)
         except (HoldfastError, OSError) as error:
-            raise ToolError(printable(str(error))[:_LONGEST]) from error
+            raise told_by(printable(str(error))[:_LONGEST]) from error
         except Exception as error:
-            raise ToolError(printable(str(Fault(error)))) from error
+            raise told_by(printable(str(Fault(error)))) from error
 
     return called
 
