@@ -57,7 +57,8 @@ _UNRECORDED = ("run:before_tool", "run:after_tool", "sqlite:begun", "sqlite:chun
 """Moments at which what was done last may not be recorded yet."""
 
 
-def _saving(name: str) -> None:
+def saving(name: str) -> None:
+    """Say what Holdfast writes, as ``point`` does what happens."""
     if name in _SAVES or name in _RUNS:
         world = os.environ.get(WORLD)
         if world is not None:
@@ -182,7 +183,7 @@ def main() -> None:
     """Carry out a job in this process: ``python -m tests.frameworks.kit NAME URL``."""
     from holdfast.testing import crash_points
 
-    crash_points.install(_saving)
+    crash_points.install(saving)
     name, url = sys.argv[1:]
     # ``python -m`` runs this file as __main__, and the job imports it by its own name.
     job = importlib.import_module(f"tests.frameworks.jobs.{name}")
