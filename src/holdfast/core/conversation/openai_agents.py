@@ -131,6 +131,8 @@ def _read_reasoning(item: Mapping[str, Any], path: str, lost: Lost) -> list[Mess
 
 def write(conversation: Conversation, lost: Lost) -> list[Any]:
     """Return input items: what the SDK takes as a run's input, or keeps in a Session."""
+    if conversation.system_instructions:
+        lost.add("$.system_instructions", "the agent has its own: give them to it")
     return [
         item
         for i, message in enumerate(conversation.messages)
