@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from pydantic_ai.usage import RunUsage
 
 from holdfast.adapters.pydantic_ai.delegation import OuterCall
 from holdfast.adapters.pydantic_ai.messages import dumped, loaded
+from holdfast.adapters.pydantic_ai.tool_outputs import answer_parts
 from holdfast.adapters.pydantic_ai.turns import (
     Turn,
     digest_of,
@@ -43,6 +44,8 @@ class Beginning:
     """The model's answer, if the history ends with one that was not acted on."""
     usage: RunUsage = field(default_factory=RunUsage)
     """What the turn has used before it was cut off."""
+    is_left: bool = False
+    """Whether the turn was cut off and another begins: its calls are to be closed."""
 
 
 def begin(
@@ -61,8 +64,7 @@ def begin(
     elif turn.finished:
         return Beginning(asked, node, messages, kept=len(messages))
     elif not is_same:
-        closed = repair_messages(messages)
-        return Beginning(asked, node, closed, kept=len(closed))
+        return Beginning(asked, node, messages, kept=len(messages), is_left=True)
     return _resumed(turn, messages, node)
 
 
@@ -95,6 +97,19 @@ def _are_answered(results: Any, messages: list[Any]) -> bool:
     last = messages[-1]
     answered = {part.tool_call_id for part in last.parts if isinstance(part, ToolReturnPart)}
     return isinstance(last, ModelRequest) and set(results.to_tool_call_results()) <= answered
+
+
+def closed(messages: list[Any], done: Mapping[str, Any]) -> list[Any]:
+    """Return messages of a turn that is left: its calls have what they gave, or were interrupted.
+
+    ``done`` is what those gave that ended, by their ids.
+    """
+    last = messages[-1]
+    if isinstance(last, ModelResponse) and done:
+        calls = [call for call in last.tool_calls if call.tool_call_id in done]
+        parts = [part for call in calls for part in answer_parts(call, done[call.tool_call_id])]
+        messages = [*messages, ModelRequest(parts=parts)]
+    return list(repair_messages(messages))
 
 
 def _up_to_answer(messages: list[Any]) -> list[Any]:

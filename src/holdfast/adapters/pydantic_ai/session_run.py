@@ -64,7 +64,7 @@ class SessionRun(AbstractCapability[Any]):
             self._before = before
             self._turn = turn_of(run.state, run.session_id)
             self._journal = ToolJournal(run, self._effects)
-            self._tools = ToolCalls(run.session_id, self._journal)
+            self._tools = ToolCalls(run, self._journal)
             result = await handler()
             self._journal.check()
             self._ended(result, ctx)
@@ -86,7 +86,10 @@ class SessionRun(AbstractCapability[Any]):
             return node
         self._begun = True
         begun = beginnings.begin(self._turn, ctx.messages, node, self._session_id, self._outer)
-        ctx.messages[:] = begun.messages
+        messages = begun.messages
+        if begun.is_left:
+            messages = beginnings.closed(messages, await self._tools.ended_in(messages))
+        ctx.messages[:] = messages
         ctx.usage.incr(begun.usage)
         self._turn, self._answer, self._kept = begun.turn, begun.answer, begun.kept
         return begun.node
