@@ -94,9 +94,13 @@ def _resumed(turn: Turn, messages: list[Any], node: Any) -> Beginning:
 
 def _are_answered(results: Any, messages: list[Any]) -> bool:
     """Return whether calls whose results were given have them in the history already."""
-    last = messages[-1]
-    answered = {part.tool_call_id for part in last.parts if isinstance(part, ToolReturnPart)}
-    return isinstance(last, ModelRequest) and set(results.to_tool_call_results()) <= answered
+    answered = {
+        part.tool_call_id
+        for message in messages
+        for part in message.parts
+        if isinstance(part, ToolReturnPart)
+    }
+    return set(results.to_tool_call_results()) <= answered
 
 
 def closed(messages: list[Any], done: Mapping[str, Any]) -> list[Any]:
