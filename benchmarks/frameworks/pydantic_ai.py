@@ -18,7 +18,7 @@ from pydantic_ai.usage import UsageLimits
 from benchmarks.frameworks.sizes import Sizes, size_of
 from holdfast.adapters.pydantic_ai import HoldfastCapability
 
-_WORDS = "harbour depth tide berth pilot tug crane quay buoy chart".split()
+_WORDS = ["harbour", "depth", "tide", "berth", "pilot", "tug", "crane", "quay", "buoy", "chart"]
 
 
 async def sizes(steps: int, directory: Path) -> Sizes:
