@@ -11,6 +11,7 @@ import pytest
 from pydantic_ai import Agent
 from pydantic_ai.capabilities import AbstractCapability, Hooks, Instrumentation
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
+from pydantic_ai.models.function import FunctionModel
 
 from holdfast import SyncClient
 from holdfast.adapters.portable import conversation
@@ -255,6 +256,36 @@ async def test_a_function_that_names_no_session_is_told(client: SyncClient) -> N
 
 
 # Beside other capabilities
+
+
+async def test_a_history_that_is_made_shorter_is_still_kept_at_every_step(
+    client: SyncClient,
+) -> None:
+    class Forgetting(AbstractCapability[Any]):
+        async def before_model_request(self, ctx: Any, request_context: Any) -> Any:
+            if len(ctx.messages) > 4:
+                ctx.messages[:] = ctx.messages[:1] + ctx.messages[-2:]
+            return request_context
+
+    def look(at: int) -> str:
+        return str(at)
+
+    asked: list[int] = []
+
+    def answers(messages: list[Any], info: Any) -> ModelResponse:
+        asked.append(len(messages))
+        if len(asked) == 6:
+            return ModelResponse(parts=[TextPart("done")])
+        return ModelResponse(parts=[ToolCallPart("look", {"at": len(asked)}, f"c{len(asked)}")])
+
+    agent = Agent(
+        FunctionModel(answers),
+        tools=[look],
+        capabilities=[HoldfastCapability(client, session_id="s"), Forgetting()],
+    )
+    await agent.run("hi")
+    names = [step.step_name for step in client.timeline("pydantic_ai", "s")]
+    assert names[::-1] == ["start", "user prompt", *["model", "tools"] * 5, "model", "end"]
 
 
 async def test_other_capabilities_work_beside_it(client: SyncClient) -> None:

@@ -16,7 +16,6 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.usage import RunUsage
 
-from holdfast.adapters.pydantic_ai.delegation import OuterCall
 from holdfast.adapters.pydantic_ai.messages import dumped, loaded
 from holdfast.adapters.pydantic_ai.tool_outputs import answer_parts
 from holdfast.adapters.pydantic_ai.turns import (
@@ -38,8 +37,8 @@ class Beginning:
     """The node that the framework carries out first."""
     messages: list[Any]
     """The history it finds."""
-    kept: int = 0
-    """How many messages are kept already, with the one that is about to be sent."""
+    is_kept: bool = False
+    """Whether the request that is about to be sent is kept already."""
     answer: ModelResponse | None = None
     """The model's answer, if the history ends with one that was not acted on."""
     usage: RunUsage = field(default_factory=RunUsage)
@@ -49,9 +48,12 @@ class Beginning:
 
 
 def begin(
-    turn: Turn, given: Sequence[Any], node: Any, session_id: str, outer: OuterCall | None
+    turn: Turn, given: Sequence[Any], node: Any, session_id: str, is_again: bool
 ) -> Beginning:
-    """Return where a run begins whose program gives this history and this first node."""
+    """Return where a run begins whose program gives this history and this first node.
+
+    ``is_again`` says that nobody can have had the result of the last run, even if it has ended.
+    """
     history, prompt = dumped(given), prompt_in_json(node.user_prompt)
     asked = Turn(turn.messages, prompt, finished=False, given=digest_of(history))
     if not turn.messages:
@@ -59,12 +61,12 @@ def begin(
     _check_history(turn, history, session_id)
     messages = loaded(turn.messages)
     is_same = prompt is None or prompt == turn.prompt
-    if turn.finished and outer is not None and is_same:
-        messages = _up_to_answer(messages)  # the call that it was made in was cut off
+    if turn.finished and is_again and is_same:
+        messages = _up_to_answer(messages)
     elif turn.finished:
-        return Beginning(asked, node, messages, kept=len(messages))
+        return Beginning(asked, node, messages)
     elif not is_same:
-        return Beginning(asked, node, messages, kept=len(messages), is_left=True)
+        return Beginning(asked, node, messages, is_left=True)
     return _resumed(turn, messages, node)
 
 
@@ -80,16 +82,15 @@ def _check_history(turn: Turn, history: list[Any], session_id: str) -> None:
 
 def _resumed(turn: Turn, messages: list[Any], node: Any) -> Beginning:
     """Return the middle of a turn: its prompt is there, and so are the answers to it so far."""
-    kept = len(messages)
     turn = replace(turn, finished=False)
     usage = usage_from_json(turn.usage)
     results = node.deferred_tool_results
     if results is not None and not _are_answered(results, messages):
-        return Beginning(turn, node, messages, kept, usage=usage)
+        return Beginning(turn, node, messages, usage=usage)
     node = replace(node, user_prompt=None, deferred_tool_results=None)
     last = messages[-1]
     answer = last if isinstance(last, ModelResponse) and last.state == "complete" else None
-    return Beginning(turn, node, messages, kept, answer, usage)
+    return Beginning(turn, node, messages, isinstance(last, ModelRequest), answer, usage)
 
 
 def _are_answered(results: Any, messages: list[Any]) -> bool:
