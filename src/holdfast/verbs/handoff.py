@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from time import monotonic, time
@@ -48,6 +48,9 @@ SETTLED = "settled"
 """The note on an offer that says what became of it."""
 
 Outcome = Literal["completed", "rejected"]
+
+Turning = Callable[[CheckpointInfo], tuple[CheckpointInfo, dict[str, Any]]]
+"""Gives the record and the payload of an offer, of a record that says all else of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,18 +90,19 @@ def handoff(
     contract: Contract | None,
     ttl_seconds: float | None,
     publish: bool,
+    turned: Turning | None = None,
 ) -> Plan[str]:
-    """Offer a checkpoint to another agent, as the next checkpoint of its session."""
+    """Offer a checkpoint to another agent, as the next checkpoint of its session.
+
+    What is ``turned`` into the state of another framework is offered in a session of its own.
+    """
     target = checked_name("target_agent_id", target_agent_id)
     name = None if contract is None else checked_name("contract", contract_name(contract))
     source = yield from get_info(checkpoint_id)
-    if contract is not None and not isinstance(contract, str):
-        offered = yield from restore(engine, source.checkpoint_id, True, "raise")
-        check_contract(contract, offered.execution_state)
     info = new_info(
         agent_id=source.agent_id,
         framework=source.framework,
-        session_id=source.session_id,
+        session_id=source.session_id if turned is None else None,
         parent_id=source.checkpoint_id,
         step_index=source.step_index + 1,
         step_name=f"handoff_to_{target}",
@@ -107,13 +111,25 @@ def handoff(
         handoff_target=target,
         handoff_schema=name,
     )
+    payload = None
+    if turned is not None:
+        info, payload = turned(info)
+    if contract is not None and not isinstance(contract, str):
+        offered: Any = payload and payload["execution_state"]
+        if payload is None:
+            kept = yield from restore(engine, source.checkpoint_id, True, "raise")
+            offered = kept.execution_state
+        check_contract(contract, offered)
     batch = notes.NoteBatch()
     if contract is not None and (schema := contract_schema(contract)) is not None:
         batch.add(engine, info.checkpoint_id, "contract", schema, info.expires_at)
     if publish:
         event = {"kind": "handoff", "from": source.agent_id, "session_id": source.session_id}
         events.note(engine, batch, f"handoffs:{target}", info.checkpoint_id, event, ttl_seconds)
-    return (yield from save.derive(engine, source, info, written=batch))
+    if payload is None:
+        return (yield from save.derive(engine, source, info, written=batch))
+    yield from save.write(engine, info, payload, written=batch)
+    return info.checkpoint_id
 
 
 def inbox(engine: Engine, agent_id: str, every: bool = False) -> Plan[list[Offer]]:

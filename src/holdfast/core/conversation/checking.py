@@ -7,6 +7,7 @@ from typing import Any
 
 from holdfast.core.conversation import kinds
 from holdfast.core.conversation.normal import ROLES
+from holdfast.errors import InvalidArgumentError
 
 
 def problems_of(system: Any, messages: Any) -> list[str]:
@@ -103,3 +104,12 @@ class _Pairing:
             if number not in self.answered
         ]
         return [*self.left, *waiting]
+
+
+def checked(system: Any, messages: Any) -> None:
+    """Refuse a conversation that is not in the normal form; calls may wait for their answers."""
+    for problem in problems_of(system, messages):
+        if not problem.startswith("call "):
+            raise InvalidArgumentError(
+                f"{problem}; Conversation.of(messages) makes one of messages of any order"
+            )

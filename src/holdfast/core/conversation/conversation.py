@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from holdfast.core.conversation.checking import problems_of
+from holdfast.core.conversation.checking import checked, problems_of
 from holdfast.core.conversation.lost import Lost
 from holdfast.core.conversation.normal import normal
 from holdfast.core.conversation.parts import Message, Part
@@ -103,11 +103,7 @@ class Conversation:
         found = cls(**fields)
         if lost.found:
             raise InvalidArgumentError(f"{lost.found[0]}: a conversation is plain JSON")
-        problems = [each for each in found.problems() if not each.startswith(_UNANSWERED)]
-        if problems:
-            raise InvalidArgumentError(
-                f"{problems[0]}; Conversation.of(messages) makes one of messages of any order"
-            )
+        checked(found.system_instructions, found.messages)
         return found
 
     def problems(self) -> list[str]:
@@ -117,12 +113,12 @@ class Conversation:
     @property
     def pending(self) -> list[ToolCall]:
         """The calls at the end that nothing answers yet."""
-        last = self.messages[-2:]
-        answered = set()
-        if last and last[-1].get("role") == "tool":
-            answered = {part.get("id") for part in last[-1]["parts"]}
-            last = last[:-1]
-        calls = last[-1]["parts"] if last and last[-1].get("role") == "assistant" else []
+        _, last = normal(self.messages[-2:])
+        if not last or last[-1]["role"] not in ("assistant", "tool"):
+            return []
+        answers = last[-1]["parts"] if last[-1]["role"] == "tool" else []
+        answered = {part["id"] for part in answers}
+        calls = (last[-2] if answers else last[-1])["parts"]
         return [
             ToolCall(part["id"], part["name"], part["arguments"])
             for part in calls
@@ -175,7 +171,6 @@ class Conversation:
         return replace(self, messages=messages)
 
 
-_UNANSWERED = "call "
 _FIELDS: dict[str, type] = {
     "system_instructions": list,
     "messages": list,
