@@ -157,6 +157,8 @@ def write(conversation: Conversation, lost: Lost) -> list[Any]:
         elif message["role"] == "tool":
             found.append(_written_results(message["parts"], lost, path))
         else:
+            if message["role"] == "system" and i and not found:
+                lost.add(path, "stands first now, as all before it is lost: a system prompt")
             found += _written_said(message, lost, path)
     return found
 
