@@ -1,9 +1,7 @@
 """Agents and teams of AutoGen with scripted models, for jobs, legs and tests."""
 
-import asyncio
-import os
+import json
 from collections.abc import AsyncGenerator, Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 from autogen_agentchat.agents import AssistantAgent
@@ -18,7 +16,8 @@ from autogen_core.models import (
     UserMessage,
 )
 
-from tests.frameworks.kit import WORLD, point, workspace
+from tests.frameworks.beside import first_tool_is_recorded
+from tests.frameworks.kit import point, workspace
 from tests.frameworks.reference import ANSWER, CALLS, RESULTS, SAID, SYSTEM
 
 INFO = ModelInfo(
@@ -90,8 +89,6 @@ def says(content: Any, thought: str | None = None) -> CreateResult:
 
 
 def calls() -> list[FunctionCall]:
-    import json
-
     return [
         FunctionCall(each["id"], json.dumps(each["arguments"], ensure_ascii=False), each["name"])
         for each in CALLS
@@ -113,15 +110,8 @@ async def depth(harbour: str, unit: str = "m") -> str:
 
 async def tide(harbour: str) -> str:
     """Tell whether the water rises."""
-    await _first_tool_is_recorded()
+    await first_tool_is_recorded()
     return await _measured("tide")
-
-
-async def _first_tool_is_recorded() -> None:
-    """Wait for the tool that runs beside this one, so that there is a moment between the two."""
-    world = os.environ.get(WORLD)
-    while world is not None and "run:after_end" not in Path(world).read_text("utf-8"):
-        await asyncio.sleep(0)
 
 
 async def _measured(name: str) -> str:

@@ -1,10 +1,9 @@
 """The reference conversation in AutoGen, and going on with one."""
 
-from io import BytesIO
+from base64 import b64encode
 
 from autogen_agentchat.messages import MultiModalMessage
 from autogen_core import Image
-from PIL import Image as Pillow
 
 from holdfast.adapters.autogen import run
 from tests.frameworks.autogen_kit import harbour_agent, says
@@ -13,7 +12,7 @@ from tests.frameworks.reference import PNG, PROMPT
 
 async def begin(url: str, session_id: str) -> None:
     """Have the reference conversation, until the model is asked for the second time."""
-    picture = Image(Pillow.open(BytesIO(PNG)))
+    picture = Image.from_base64(b64encode(PNG).decode())
     asked = MultiModalMessage(content=[PROMPT, picture], source="user")
     await run(harbour_agent(), asked, session_id=session_id, url=url)
 

@@ -31,6 +31,8 @@ async def run(
     effects: Effects | None = None,
     approval: Any = None,
     approve_when: Any = None,
+    approval_expires_seconds: float | None = None,
+    approval_timeout: float | None = None,
     workspace: Any = None,
     cancellation_token: Any = None,
 ) -> TaskResult:
@@ -38,7 +40,7 @@ async def run(
 
     Started again with the same task (or none) after a kill, it goes on where it was. After its end
     the task is a new one. ``effects`` says what tools do to the world, by their names; ``approval``
-    and ``approve_when`` are those of ``client.session``, ``workspace`` the files that go with it.
+    and what follows it are those of ``client.session``, ``workspace`` the files that go with it.
     """
     events = run_stream(
         agent,
@@ -50,6 +52,8 @@ async def run(
         effects=effects,
         approval=approval,
         approve_when=approve_when,
+        approval_expires_seconds=approval_expires_seconds,
+        approval_timeout=approval_timeout,
         workspace=workspace,
         cancellation_token=cancellation_token,
     )
@@ -67,6 +71,8 @@ async def run_stream(
     effects: Effects | None = None,
     approval: Any = None,
     approve_when: Any = None,
+    approval_expires_seconds: float | None = None,
+    approval_timeout: float | None = None,
     workspace: Any = None,
     cancellation_token: Any = None,
 ) -> AsyncGenerator[Any, None]:
@@ -86,6 +92,8 @@ async def run_stream(
             on_divergence="live",
             approval=approval,
             approve_when=approve_when,
+            approval_expires_seconds=approval_expires_seconds,
+            approval_timeout=approval_timeout,
             workspace=workspace,
         )
         async with opened as kept:
