@@ -80,7 +80,7 @@ def storage(client: Any, name: str = "w", **options: Any) -> HoldfastCheckpointS
 
 async def latest_of(kept: Any) -> Any:
     """Return where a workflow stands."""
-    return await latest_of(kept)
+    return await kept.get_latest(workflow_name="counting")
 
 
 # Workflows
