@@ -111,7 +111,9 @@ class HoldfastSessionService(BaseSessionService):
         record = records.session_record(app_name, user_id, own_id)
         tags = records.tags_of(session)
         try:
-            await self._run(self._sessions.write(record, first, name="created", after=None, tags=tags))
+            await self._run(
+                self._sessions.write(record, first, name="created", after=None, tags=tags)
+            )
         except NotTheHeadError:  # another was faster
             raise AlreadyExistsError(f"Session with id {own_id} already exists.") from None
         _mark(session, first)
