@@ -8,7 +8,7 @@ from collections.abc import Collection
 from typing import Any, Self
 
 from smolagents.agent_types import handle_agent_output_types
-from smolagents.agents import MultiStepAgent
+from smolagents.agents import ActionOutput, MultiStepAgent
 from smolagents.local_python_executor import LocalPythonExecutor
 from smolagents.memory import ActionStep, FinalAnswerStep, MemoryStep, PlanningStep
 
@@ -63,6 +63,7 @@ class Checkpoints:
         self._agent: Any = None
         self._handled = sys.exc_info()[1]
         self._planning_interval: int | None = None
+        self._answer: Any = None
 
     @property
     def client(self) -> SyncClient:
@@ -135,6 +136,7 @@ class Checkpoints:
                 for callbacks in added:
                     callbacks.remove(self)
                 self._run = self._journal = self._agent = self._planning_interval = None
+                self._answer = None
                 self._handled = None
 
     def _listen(self, agent: Any) -> list[list[Any]]:
@@ -193,6 +195,8 @@ class Checkpoints:
         with journal.of(agent):
             for each in steps:
                 journal.check()
+                if isinstance(each, ActionOutput) and each.is_final_answer:
+                    self._answer = each.output
                 if isinstance(each, FinalAnswerStep):
                     output = each.output
         return output
@@ -207,6 +211,8 @@ class Checkpoints:
         elif executor is not None:
             left_out.append(f"all variables of {type(executor).__name__}, which are elsewhere")
         written = [step_data(step, f"$.steps[{place}]") for place, step in enumerate(steps)]
+        if written[-1].get("is_final_answer") and written[-1]["output"] is None:
+            written[-1]["output"] = self._answer  # agents that call tools do not note it
         for place, step in enumerate(written):
             if "output" in step:
                 step["output"] = kept_value(step["output"], f"$.steps[{place}].output")
