@@ -13,7 +13,7 @@ from crewai.flow.persistence.factory import set_flow_persistence_factory
 from pydantic import BaseModel, ValidationError
 
 from holdfast.adapters.crewai import HoldfastFlowPersistence
-from holdfast.errors import AdapterError, InvalidArgumentError, SerializationError
+from holdfast.errors import AdapterError, SerializationError
 
 
 @pytest.fixture
@@ -194,11 +194,12 @@ def test_a_password_in_its_url_is_shown_nowhere(tmp_path: Path) -> None:
     made.close()
 
 
-def test_a_store_has_to_be_named(tmp_path: Path) -> None:
+def test_a_store_has_to_be_named() -> None:
     with pytest.raises(ValidationError, match="url"):
         HoldfastFlowPersistence()
-    with pytest.raises(InvalidArgumentError):
-        HoldfastFlowPersistence(url="nosuch://place")
+    with pytest.raises(ValueError, match="no store is called 'nosuch'") as raised:
+        HoldfastFlowPersistence(url="nosuch://me:hunter2@place")
+    assert "hunter2" not in str(raised.value)
 
 
 def test_a_session_of_something_else_is_refused(persistence: HoldfastFlowPersistence) -> None:

@@ -25,11 +25,12 @@ from holdfast.adapters.smolagents.variables import (
     put_back,
 )
 from holdfast.client import Client, SyncClient
-from holdfast.errors import AdapterError, InvalidArgumentError
+from holdfast.errors import AdapterError, InvalidArgumentError, SerializationError
 from holdfast.model import Framework, checked_name
 from holdfast.session.run import Run
 
 _log = logging.getLogger("holdfast")
+_ANSWER = "the answer"
 
 
 class Checkpoints:
@@ -165,6 +166,11 @@ class Checkpoints:
             self._load(agent, before)
         if is_same and _is_finished(before["steps"]):
             self._load_variables(agent, before)
+            if _ANSWER in before.get("left_out", ()):
+                raise AdapterError(
+                    f"session {self.session_id!r}: the task is done, but its answer was of a kind "
+                    "that cannot be kept; take another session_id to have it done again"
+                )
             return handle_agent_output_types(agent.memory.steps[-1].action_output)
         limit = max_steps or agent.max_steps
         if is_same:
@@ -215,7 +221,13 @@ class Checkpoints:
             written[-1]["output"] = self._answer  # agents that call tools do not note it
         for place, step in enumerate(written):
             if "output" in step:
-                step["output"] = kept_value(step["output"], f"$.steps[{place}].output")
+                try:
+                    step["output"] = kept_value(step["output"], f"$.steps[{place}].output")
+                except SerializationError:  # its observations say what the model was told of it
+                    step["output"] = None
+                    left_out.append(
+                        _ANSWER if step["is_final_answer"] else f"$.steps[{place}].output"
+                    )
         return {
             "system_prompt": agent.memory.system_prompt.system_prompt,
             "steps": written,
@@ -270,6 +282,12 @@ def _checked(state: Any, session_id: str) -> dict[str, Any]:
         return {}
     if isinstance(state, dict) and isinstance(state.get("steps"), list):
         found: dict[str, Any] = state
+        for place, step in enumerate(found["steps"]):
+            if not isinstance(step, dict):
+                raise AdapterError(
+                    f"session {session_id!r}: $.steps[{place}] is no step of smolagents; go back "
+                    "to an older checkpoint"
+                )
         return found
     raise AdapterError(
         f"session {session_id!r} holds no steps of smolagents: it was kept by something else, or "
