@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import PIL.Image
 import pytest
 from smolagents import (
     ActionStep,
@@ -20,6 +19,7 @@ from smolagents import (
     Tool,
     ToolCallingAgent,
 )
+from smolagents.agent_types import PIL
 from smolagents.models import MessageRole
 from smolagents.utils import AgentExecutionError, AgentGenerationError
 
@@ -471,8 +471,7 @@ def test_a_checkpoint_that_cannot_be_written_ends_the_run(url: str) -> None:
 
 
 def test_a_tool_whose_end_is_unknown_is_not_run_again_if_it_cannot_be_undone(url: str) -> None:
-    effects = {"echo": "irreversible"}
-    with Checkpoints(session_id="s", url=url, effects=effects) as checkpoints:
+    with Checkpoints(session_id="s", url=url, effects={"echo": "irreversible"}) as checkpoints:
         with pytest.raises(PowerCut):
             checkpoints.run(caller(echo("a"), tool=Echo(_cut)), "Say it.")
         again = Echo()
@@ -585,5 +584,5 @@ def test_what_is_no_task_is_refused(checkpoints: Checkpoints, task: Any) -> None
     with pytest.raises(InvalidArgumentError, match="a task as text"):
         checkpoints.run(caller(), task)
     with pytest.raises(InvalidArgumentError, match="an agent, not str"):
-        checkpoints.run("agent", "Say it.")  # type: ignore[arg-type]
+        checkpoints.run("agent", "Say it.")
     assert checkpoints.client.sessions() == []
