@@ -1,0 +1,207 @@
+"""A plugin of ADK that makes resume exact: each tool journaled, a prompt that is there not added."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from google.adk.agents.invocation_context import InvocationContext
+from google.adk.agents.llm_agent import LlmAgent
+from google.adk.events.event_actions import EventActions
+from google.adk.plugins.base_plugin import BasePlugin
+from google.adk.tools.base_tool import BaseTool
+from google.adk.tools.tool_context import ToolContext
+from google.genai import types
+
+from holdfast.adapters.google_adk import records, unfinished
+from holdfast.adapters.held_calls import HeldCalls
+from holdfast.adapters.journal import Effects, checked_effects
+from holdfast.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from holdfast.adapters.google_adk.service import HoldfastSessionService
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """One invocation under way."""
+
+    record: str
+    calls: HeldCalls
+
+
+class HoldfastPlugin(BasePlugin):
+    """Given to an app whose runner has the session service: ``App(plugins=[service.plugin()])``.
+
+    From the beginning of an invocation to its end it holds the session. Each tool is recorded
+    before and after, by the id of its call.
+    """
+
+    def __init__(
+        self,
+        service: HoldfastSessionService,
+        effects: Effects | None = None,
+        *,
+        approval: Any = None,
+        name: str = "holdfast",
+    ) -> None:
+        super().__init__(name=name)
+        self._service = service
+        self._effects = checked_effects(effects)
+        self._approval = approval
+        self._work: dict[str, _Work] = {}
+        """By the id of the invocation."""
+
+    async def on_user_message_callback(
+        self, *, invocation_context: InvocationContext, user_message: types.Content
+    ) -> types.Content | None:
+        """Go on with the invocation that this very message began, if it was cut off."""
+        if not self._is_ours(invocation_context):
+            return None
+        record = await self._service.record_of(invocation_context.session)
+        events = invocation_context.session.events
+        is_answer = any(part.function_response for part in user_message.parts or [])
+        root = invocation_context.agent.root_agent
+        last = None if isinstance(root, LlmAgent) else root.name
+        cut_off = None if is_answer else unfinished.invocation(events, user_message, root=last)
+        if cut_off is not None:
+            invocation_context.invocation_id = cut_off
+            invocation_context.populate_invocation_agent_states()
+            self._service.resumed.expect(record, cut_off, user_message)
+        await self._begin(invocation_context, record)
+        return None
+
+    async def before_run_callback(
+        self, *, invocation_context: InvocationContext
+    ) -> types.Content | None:
+        """Hold the session, where no message was given: ``run_async(invocation_id=…)``."""
+        if self._is_ours(invocation_context):
+            record = await self._service.record_of(invocation_context.session)
+            if self._service.runs.of(record) is None:
+                await self._begin(invocation_context, record)
+        return None
+
+    async def before_tool_callback(
+        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
+    ) -> dict[str, Any] | None:
+        """Record that a tool begins; or answer with what it gave before."""
+        work, key = self._work.get(tool_context.invocation_id), _key(tool_context)
+        if work is None or not key:
+            return None
+        begun = await work.calls.begin(tool.name, key, dict(tool_args))
+        if begun.is_recorded:
+            return _given_again(tool, tool_context, begun.output)
+        if begun.arguments != tool_args:
+            tool_args.clear()
+            tool_args.update(begun.arguments)
+        return None
+
+    async def after_tool_callback(
+        self,
+        *,
+        tool: BaseTool,
+        tool_args: dict[str, Any],
+        tool_context: ToolContext,
+        result: dict[str, Any],
+    ) -> dict[str, Any] | None:
+        """Record what a tool gave."""
+        work = self._work.get(tool_context.invocation_id)
+        if work is not None:
+            output = {"result": result, "actions": _actions(tool_context)}
+            await work.calls.end(_key(tool_context), output)
+        return None
+
+    async def on_tool_error_callback(
+        self,
+        *,
+        tool: BaseTool,
+        tool_args: dict[str, Any],
+        tool_context: ToolContext,
+        error: Exception,
+    ) -> dict[str, Any] | None:
+        """Record what a tool raised."""
+        work = self._work.get(tool_context.invocation_id)
+        if work is not None:
+            await work.calls.fail(_key(tool_context), error)
+        return None
+
+    async def after_run_callback(self, *, invocation_context: InvocationContext) -> None:
+        """Let go of the session at the end of an invocation."""
+        await self._end(invocation_context, None)
+
+    async def on_run_error_callback(
+        self, *, invocation_context: InvocationContext, error: Exception
+    ) -> None:
+        """Let go of the session when an invocation failed."""
+        await self._end(invocation_context, error)
+
+    async def close(self) -> None:
+        """Let go of sessions whose invocations were cancelled."""
+        for invocation_id, work in list(self._work.items()):
+            del self._work[invocation_id]
+            await self._let_go(work, None)
+
+    def _is_ours(self, context: InvocationContext) -> bool:
+        """Return whether an invocation is kept by the service: that of an agent in a tool is not."""
+        return context.session_service is self._service
+
+    async def _begin(self, context: InvocationContext, record: str) -> None:
+        if not context.is_resumable:
+            raise InvalidArgumentError(
+                "the plugin of Holdfast needs an app that ADK resumes: App(…, "
+                "resumability_config=ResumabilityConfig(is_resumable=True))"
+            )
+        for invocation_id, work in list(self._work.items()):
+            if work.record == record:  # an invocation that was cancelled says nothing of its end
+                del self._work[invocation_id]
+                await self._let_go(work, None)
+        tags = {**records.tags_of(context.session), "invocation_id": context.invocation_id}
+        opened = await self._service.runs.begin(record, self._effects, self._approval, tags)
+        self._work[context.invocation_id] = _Work(record, HeldCalls(opened.journal))
+
+    async def _end(self, context: InvocationContext, error: Exception | None) -> None:
+        work = self._work.pop(context.invocation_id, None)
+        if work is not None:
+            await self._let_go(work, error)
+
+    async def _let_go(self, work: _Work, error: Exception | None) -> None:
+        self._service.resumed.forget(work.record)
+        await work.calls.let_go()
+        await self._service.runs.end(work.record, error)
+
+
+def _key(context: ToolContext) -> str:
+    """Return what a call is journaled by: its id.
+
+    One that was answered already, by a question to people, is made a second time under its id.
+    """
+    call_id = context.function_call_id
+    if not call_id:
+        return ""
+    answers = sum(
+        response.id == call_id
+        for event in context.session.events
+        for response in event.get_function_responses()
+    )
+    return f"{call_id}:{answers}" if answers else call_id
+
+
+def _actions(context: ToolContext) -> dict[str, Any]:
+    """Return what a tool did beside its result: state, artifacts, transfer…"""
+    kept: dict[str, Any] = context.actions.model_dump(
+        mode="json", exclude_none=True, exclude_defaults=True
+    )
+    return kept
+
+
+def _given_again(tool: BaseTool, context: ToolContext, output: Any) -> Any:
+    """Return what a tool gave, and do to its event what it did, without running it."""
+    actions = EventActions.model_validate(output["actions"])
+    context.state.update(actions.state_delta)
+    for name in actions.model_fields_set - {"state_delta"}:
+        setattr(context.actions, name, getattr(actions, name))
+    result = output["result"]
+    if result is not None:
+        return result
+    # None would have ADK run the tool; nothing at all is said of one that answers later.
+    return {} if tool.is_long_running else {"result": None}
