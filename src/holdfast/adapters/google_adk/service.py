@@ -111,7 +111,9 @@ class HoldfastSessionService(BaseSessionService):
         record = records.session_record(app_name, user_id, own_id)
         tags = records.tags_of(session)
         try:
-            await self._run(self._sessions.write(record, first, name="created", after=None, tags=tags))
+            await self._run(
+                self._sessions.write(record, first, name="created", after=None, tags=tags)
+            )
         except NotTheHeadError:  # another was faster
             raise AlreadyExistsError(f"Session with id {own_id} already exists.") from None
         _mark(session, first)
@@ -136,7 +138,7 @@ class HoldfastSessionService(BaseSessionService):
     async def list_sessions(
         self, *, app_name: str, user_id: str | None = None
     ) -> ListSessionsResponse:
-        """Return the sessions of an app, or of one of its users, the one touched last at the end."""
+        """Return the sessions of an app, or of one of its users, the newest at the end."""
         heads = [
             info.head
             for info in await self._run(self._sessions.listed())
