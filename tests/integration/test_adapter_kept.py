@@ -7,7 +7,13 @@ from typing import Any
 
 import pytest
 
-from holdfast import AdapterError, Framework, InvalidArgumentError, SyncClient
+from holdfast import (
+    AdapterError,
+    Framework,
+    InvalidArgumentError,
+    RollbackRefusedError,
+    SyncClient,
+)
 from holdfast.adapters.kept import KeptSessions
 from holdfast.adapters.opening import AdapterStore
 from holdfast.errors import NotTheHeadError
@@ -153,6 +159,17 @@ def test_the_context_and_the_tasks_of_a_session_stay(store: AdapterStore) -> Non
     assert [task["name"] for task in latest.tasks] == ["look"]
 
 
+def test_what_a_run_called_on_the_session_is_not_forgotten(store: AdapterStore) -> None:
+    kept = kept_in(store)
+    first = store.sync.run(kept.update("s", with_item("a"), name=None))
+    with store.client.session("strands", "s") as run:
+        run.call(str, "pay", effect="irreversible")
+    store.sync.run(kept.update("s", with_item("b"), name=None))
+
+    with store.client.session("strands", "s") as run, pytest.raises(RollbackRefusedError):
+        run.rollback(to=first.checkpoint_id)
+
+
 def test_the_files_are_kept_with_each_state(tmp_path: Path, repo: Path) -> None:
     store = AdapterStore.given(None, f"sqlite:///{tmp_path}/h.db")
     kept = kept_in(store, workspace=repo)
@@ -166,6 +183,22 @@ def test_the_files_are_kept_with_each_state(tmp_path: Path, repo: Path) -> None:
 
     assert (repo / "main.py").read_text() == "first"
     assert state_of(store, kept) == [1]
+    kept.close()
+    store.close()
+
+
+def test_a_write_in_the_middle_of_a_tool_keeps_the_files_of_the_head(
+    tmp_path: Path, repo: Path
+) -> None:
+    store = AdapterStore.given(None, f"sqlite:///{tmp_path / 'store.db'}")
+    kept = kept_in(store, workspace=repo)
+    whole = store.sync.run(kept.update("s", with_item("a"), name="tool"))
+    (repo / "half.txt").write_text("half")
+
+    later = store.sync.run(kept.update("s", with_item("b"), name="model", captures=False))
+
+    assert later.checkpoint.workspace == whole.checkpoint.workspace
+    assert store.client.restore(later.checkpoint_id).workspace == whole.checkpoint.workspace
     kept.close()
     store.close()
 

@@ -105,13 +105,16 @@ class KeptSessions:
         name: str | None,
         after: Kept | None,
         tags: Mapping[str, Any] | None = None,
+        captures: bool = True,
     ) -> Plan[Kept]:
         """Keep a state, and the files, behind a head (None: as the first of its session).
 
+        Without ``captures`` the files are those of that head: tools may be in the middle of them.
         NotTheHeadError if something else was written on the session since that head was read.
         """
         before = None if after is None else after.checkpoint
-        captured = yield from self._captured()
+        captured = (yield from self._captured()) if captures else None
+        files = before.workspace if before is not None and not captures else None
         info = new_info(
             agent_id=self.agent_id,
             framework=self.framework,
@@ -125,8 +128,8 @@ class KeptSessions:
             state,
             {} if before is None else before.agent_context,
             [] if before is None else before.tasks,
-            () if before is None else before.effects,
-            workspace=None if captured is None else captured.as_value(),
+            [] if before is None else before.effects,
+            workspace=files if captured is None else captured.as_value(),
         )
         follows = "" if after is None else after.checkpoint_id
         try:
@@ -149,6 +152,7 @@ class KeptSessions:
         *,
         name: str | None,
         tags: Mapping[str, Any] | None = None,
+        captures: bool = True,
     ) -> Plan[Kept]:
         """Keep what a function makes of the state at the head (None: there is no session yet).
 
@@ -160,7 +164,11 @@ class KeptSessions:
         for tries_left in reversed(range(_TRIES)):
             state = change(None if after is None else after.state)
             try:
-                return (yield from self.write(session_id, state, name=name, after=after, tags=tags))
+                return (
+                    yield from self.write(
+                        session_id, state, name=name, after=after, tags=tags, captures=captures
+                    )
+                )
             except NotTheHeadError:
                 if not tries_left:
                     raise

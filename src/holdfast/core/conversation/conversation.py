@@ -113,12 +113,12 @@ class Conversation:
     @property
     def pending(self) -> list[ToolCall]:
         """The calls at the end that nothing answers yet."""
-        last = self.messages[-2:]
-        answered = set()
-        if last and last[-1].get("role") == "tool":
-            answered = {part.get("id") for part in last[-1]["parts"]}
-            last = last[:-1]
-        calls = last[-1]["parts"] if last and last[-1].get("role") == "assistant" else []
+        _, last = normal(self.messages[-2:])
+        if not last or last[-1]["role"] not in ("assistant", "tool"):
+            return []
+        answers = last[-1]["parts"] if last[-1]["role"] == "tool" else []
+        answered = {part["id"] for part in answers}
+        calls = (last[-2] if answers else last[-1])["parts"]
         return [
             ToolCall(part["id"], part["name"], part["arguments"])
             for part in calls

@@ -19,13 +19,14 @@ class Lost:
     """
 
     def __init__(self, first: int = 0) -> None:
-        self._first = first  # messages before those at hand, which paths count too
+        self.first = first
+        """How many messages there are before those at hand, which paths count too."""
         self._found: dict[str, None] = {}
 
     def add(self, path: str, why: str) -> None:
         """Note what is lost; the same is noted once."""
-        if self._first:
-            path = _INDEX.sub(lambda match: f"$.messages[{int(match[1]) + self._first}]", path)
+        if self.first:
+            path = _INDEX.sub(lambda match: f"$.messages[{int(match[1]) + self.first}]", path)
         self._found[f"{path}: {why}"[:_LONGEST]] = None
 
     @property

@@ -1,0 +1,83 @@
+"""Sessions of agents as the framework stores them: an AgentSession under an id."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agent_framework import AgentSession, SessionStore
+
+from holdfast.adapters.agent_framework import turn_state
+from holdfast.adapters.kept import KeptSessions
+from holdfast.adapters.opening import AdapterStore
+from holdfast.client import Client, SyncClient
+from holdfast.errors import AdapterError, InvalidArgumentError
+from holdfast.model import Framework, checked_name
+
+
+class HoldfastSessionStore(SessionStore):
+    """Keeps each AgentSession that is set as a checkpoint of its session.
+
+    >>> from holdfast.adapters.agent_framework import HoldfastSessionStore
+    >>> store = HoldfastSessionStore(url="memory://")
+    >>> store.close()
+    """
+
+    def __init__(
+        self,
+        client: Client | SyncClient | None = None,
+        *,
+        url: str | None = None,
+        agent_id: str = Framework.AGENT_FRAMEWORK.value,
+    ) -> None:
+        """Keep sessions in the store of a client or a URL; ``HOLDFAST_URL`` if neither is given."""
+        super().__init__()
+        self._store = AdapterStore.given(client, url)
+        self._kept = KeptSessions(self._store, Framework.AGENT_FRAMEWORK, agent_id)
+
+    @property
+    def client(self) -> SyncClient:
+        """A client of the store, to look at what was kept."""
+        return self._store.client
+
+    async def get(self, session_id: str) -> AgentSession | None:
+        """Return the session as its newest checkpoint holds it, or None if there is none."""
+        head = await self._store.aio.run(self._kept.head(checked_name("session_id", session_id)))
+        if head is None:
+            return None
+        found = turn_state.checked(head.state, session_id).get("session")
+        if found is None:  # messages were kept, and no session yet
+            return AgentSession(session_id=session_id)
+        try:
+            return AgentSession.from_dict(found)
+        except (TypeError, ValueError, KeyError, AttributeError) as error:
+            raise AdapterError(
+                f"session {session_id!r} does not hold an AgentSession ({error}): register its "
+                "types with agent_framework.register_state_type, or go back with holdfast rollback"
+            ) from error
+
+    async def set(self, session_id: str, session: AgentSession) -> None:
+        """Keep a session as the next checkpoint; messages that a provider kept stay beside it."""
+        checked_name("session_id", session_id)
+        if not isinstance(session, AgentSession):
+            raise InvalidArgumentError(
+                f"what is stored is an AgentSession, not {type(session).__name__}"
+            )
+        plain = session.to_dict()
+
+        def replaced(state: Any) -> dict[str, Any]:
+            known = turn_state.checked(state, session_id) if state else {}
+            return {**known, "session": plain}
+
+        await self._store.aio.run(self._kept.update(session_id, replaced, name="session"))
+
+    async def delete(self, session_id: str) -> None:
+        """Remove a session with all its checkpoints."""
+        await self._store.aio.run(self._kept.remove(checked_name("session_id", session_id)))
+
+    def close(self) -> None:
+        """Close the store, if it was opened for this."""
+        self._store.close()
+
+    async def aclose(self) -> None:
+        """Do what ``close`` does, on an event loop."""
+        await self._store.aclose()

@@ -1,0 +1,83 @@
+"""What a session holds of a crew, put onto the crew that the program made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from crewai.crew import Crew
+from crewai.tasks.task_output import TaskOutput
+
+from holdfast.errors import AdapterError
+
+
+def kept_crew(state: Any, session_id: str) -> dict[str, Any]:
+    """Return the crew in a kept state; other things that CrewAI keeps are an error."""
+    entities = state.get("entities") if isinstance(state, dict) else None
+    for entity in entities if isinstance(entities, list) else ():
+        is_crew = isinstance(entity, dict) and entity.get("entity_type") == "crew"
+        if is_crew and isinstance(entity.get("tasks"), list):
+            found: dict[str, Any] = entity
+            return found
+    raise AdapterError(
+        f"session {session_id!r} holds no crew of CrewAI: it was kept by something else "
+        "(a flow, a conversation), or is damaged; use another session_id"
+    )
+
+
+def finished_in(entity: dict[str, Any]) -> set[int]:
+    """Return the places of the tasks that a kept crew has done."""
+    return {place for place, task in enumerate(entity["tasks"]) if task.get("output") is not None}
+
+
+def put_onto(crew: Crew, entity: dict[str, Any], session_id: str) -> set[int]:
+    """Give a crew the outputs of what was done before; returns the places of those tasks."""
+    finished = finished_in(entity)
+    for place in sorted(finished):
+        _check_same_task(crew, entity, place, session_id)
+    for place, task in enumerate(crew.tasks):
+        task.output = _output(task, entity["tasks"][place]) if place in finished else None
+    inputs = entity.get("checkpoint_inputs")
+    if inputs is not None:
+        crew._inputs = inputs
+        for task in crew.tasks:
+            task.interpolate_inputs_and_add_conversation_history(inputs)
+        for agent in crew.agents:
+            agent.interpolate_inputs(inputs)
+    # CrewAI begins at the first task without an output only where this is set.
+    crew.checkpoint_kickoff_event_id = entity.get("checkpoint_kickoff_event_id") or "holdfast"
+    return finished
+
+
+def _check_same_task(crew: Crew, entity: dict[str, Any], place: int, session_id: str) -> None:
+    kept = entity["tasks"][place]
+    before = kept.get("checkpoint_original_description") or kept.get("description")
+    if place < len(crew.tasks):
+        task = crew.tasks[place]
+        now = task._original_description or task.description
+        if now == before:
+            return
+    else:
+        now = None
+    raise AdapterError(
+        f"session {session_id!r} holds another crew: its task {place + 1}, which is done, was "
+        f"{before!r}, and is {'none' if now is None else repr(now)} here; go back to before that "
+        "task, or use another session_id"
+    )
+
+
+def _output(task: Any, kept: dict[str, Any]) -> TaskOutput:
+    """Return a task's output; that of a class comes back as one, if the task still names it."""
+    fields = dict(kept["output"])
+    made = fields.pop("pydantic", None)
+    output = TaskOutput.model_validate(fields)
+    if made is not None and task.output_pydantic is not None:
+        output.pydantic = task.output_pydantic.model_validate(made)
+    return output
+
+
+def relink(crew: Crew) -> None:
+    """Have tasks take their context from the crew's own tasks, not from copies made of them."""
+    by_id = {task.id: task for task in crew.tasks}
+    for task in crew.tasks:
+        if isinstance(task.context, list):
+            task.context = [by_id.get(each.id, each) for each in task.context]

@@ -1,0 +1,192 @@
+"""A run that is kept, as the SDK gives runs: a RunResultStreaming."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+from agents import (
+    AgentUpdatedStreamEvent,
+    InputGuardrailTripwireTriggered,
+    Model,
+    ModelBehaviorError,
+    OutputGuardrailTripwireTriggered,
+    RunConfig,
+    Runner,
+    RunResultStreaming,
+    RunState,
+)
+from agents.run_config import DEFAULT_MAX_TURNS
+
+from holdfast.adapters.journal import ToolJournal
+from holdfast.adapters.openai_agents.copies import Copies, forwarding_run_hooks, original
+from holdfast.adapters.openai_agents.models import KeptModel, KeptProvider
+from holdfast.adapters.openai_agents.options import RunnerOptions
+from holdfast.adapters.openai_agents.progress import Progress
+from holdfast.adapters.opening import AdapterStore
+
+
+class KeptRun(RunResultStreaming):
+    """A run whose every step is kept: it begins when its events are asked for."""
+
+    def __init__(self, agent: Any, given: Any, options: RunnerOptions, streams: bool) -> None:
+        self.__dict__["_kept"] = _Kept(agent, given, options, streams)
+        self.__dict__.update(
+            input=given if not isinstance(given, RunState) else [],
+            new_items=[],
+            raw_responses=[],
+            final_output=None,
+            current_agent=agent,
+            current_turn=0,
+            is_complete=False,
+            interruptions=[],
+            run_loop_task=None,
+        )
+
+    async def stream_events(self) -> AsyncIterator[Any]:
+        """Carry out the run, and give its events as they come."""
+        kept: _Kept = self.__dict__["_kept"]
+        if kept.has_begun:
+            async for event in super().stream_events():
+                yield event
+            return
+        kept.has_begun = True
+        async for event in kept.carry_out(self, super().stream_events):
+            yield event
+
+    def become(self, result: RunResultStreaming) -> None:
+        """Be the SDK's own result from now on."""
+        result.__dict__["_kept"] = self.__dict__["_kept"]
+        self.__dict__ = result.__dict__
+
+
+class _Kept:
+    """Opens the session of a run, has the SDK carry it out, and keeps how it ended."""
+
+    def __init__(self, agent: Any, given: Any, options: RunnerOptions, streams: bool) -> None:
+        self._agent = original(agent)
+        self._given = given
+        self._options = options
+        self._streams = streams
+        self.has_begun = False
+
+    async def carry_out(
+        self, shown: KeptRun, events: Callable[[], AsyncIterator[Any]]
+    ) -> AsyncIterator[Any]:
+        options = self._options
+        store = AdapterStore.given(options.client, options.url)
+        try:
+            async with options.opened(store.async_client) as run:
+                progress = Progress(
+                    run,
+                    ToolJournal(run, options.effects),
+                    streams=self._streams,
+                    to_json=self._to_json,
+                )
+                try:
+                    async for event in self._run(progress, shown, events):
+                        yield event
+                finally:
+                    progress.is_over = True
+        finally:
+            await store.aclose()
+
+    async def _run(
+        self, progress: Progress, shown: KeptRun, events: Callable[[], AsyncIterator[Any]]
+    ) -> AsyncIterator[Any]:
+        options = self._options
+        call_tool = progress.call_tool if options.journal else None
+        call_handoff = progress.call_handoff if options.journal else None
+        copies = Copies(progress, call_tool, call_handoff)
+        agent = copies.of(self._agent)
+        options.check_effects(copies.agents())
+        kept = await progress.begin(agent.name, self._given)
+        begun, context = progress.input, options.context
+        if kept is not None:
+            begun, context = await self._restored(agent, kept)
+        config, provider = self._config(progress)
+        result = Runner.run_streamed(
+            agent,
+            begun,
+            context=context,
+            hooks=forwarding_run_hooks(options.hooks),
+            run_config=config,
+            **options.rest,
+        )
+        progress.result = result
+        shown.become(result)
+        try:
+            async for event in events():
+                if isinstance(event, AgentUpdatedStreamEvent):
+                    event.new_agent = original(event.new_agent)
+                yield event
+        except BaseException as error:
+            self._failed(progress, error)
+            raise
+        finally:
+            if provider is not None:
+                await provider.aclose()
+        progress.check()
+        self._ended(progress, shown)
+
+    def _ended(self, progress: Progress, shown: KeptRun) -> None:
+        mode = shown.__dict__.get("_cancel_mode")
+        if shown.interruptions or (mode == "after_turn" and shown.final_output is None):
+            progress.paused(shown.to_state())
+        elif mode != "immediate":
+            progress.finished(shown.to_input_list())
+            shown.current_agent = original(shown.current_agent)
+            for item in shown.new_items:
+                item.agent = original(item.agent)
+
+    def _failed(self, progress: Progress, error: BaseException) -> None:
+        try:
+            progress.check()
+        except Exception as problem:
+            raise problem from error
+        if isinstance(error, InputGuardrailTripwireTriggered):
+            progress.refused()
+        elif isinstance(error, (OutputGuardrailTripwireTriggered, ModelBehaviorError)):
+            progress.answer_refused()
+
+    def _to_json(self, state: RunState[Any, Any]) -> dict[str, Any]:
+        data: dict[str, Any] = state.to_json(context_serializer=self._options.context_serializer)
+        return data
+
+    async def _restored(self, agent: Any, kept: dict[str, Any]) -> tuple[RunState[Any, Any], Any]:
+        """Return the state that is kept, and the context as it was then."""
+        options = self._options
+        data = copy.deepcopy(kept)  # the SDK changes what it is given
+        data["max_turns"] = options.rest.get("max_turns", DEFAULT_MAX_TURNS)
+        if (data.get("current_step") or {}).get("type") == "next_step_run_again":
+            data["current_turn"] -= 1  # the turn that is begun again counts once
+        was = data["context"].get("context")
+        context = options.context
+        if isinstance(context, dict) and isinstance(was, dict):
+            context.clear()
+            context.update(was)
+        elif options.context_deserializer is not None or context is None:
+            context = None
+        state = await RunState.from_json(
+            agent,
+            data,
+            context_deserializer=options.context_deserializer,
+            **({} if context is None else {"context_override": context}),
+        )
+        return state, context
+
+    def _config(self, progress: Progress) -> tuple[RunConfig, Any]:
+        """Return the configuration with models whose answers are kept; a provider to close."""
+        given = self._options.run_config
+        own = None
+        if given is None:
+            config = RunConfig()
+            own = config.model_provider
+        else:
+            config = RunConfig(**given) if isinstance(given, dict) else given
+        changes: dict[str, Any] = {"model_provider": KeptProvider(config.model_provider, progress)}
+        if isinstance(config.model, Model):
+            changes["model"] = KeptModel(config.model, progress)
+        return dataclasses.replace(config, **changes), own

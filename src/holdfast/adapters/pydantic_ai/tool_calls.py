@@ -1,0 +1,113 @@
+"""The tools of one run: each call of the model is made once, and its end is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic_ai import RunContext
+from pydantic_ai.exceptions import SkipToolExecution
+from pydantic_ai.messages import ModelRequest, ModelResponse, ToolReturnPart
+from pydantic_ai.tools import DeferredToolRequests, ToolDenied
+
+from holdfast.adapters.journal import ToolJournal
+from holdfast.adapters.pydantic_ai.delegation import OuterCall, inside
+from holdfast.adapters.pydantic_ai.tool_outputs import (
+    SIGNALS,
+    given_again,
+    kept_return,
+    kept_signal,
+)
+from holdfast.errors import ApprovalDeniedError
+
+_NOTHING = object()
+
+
+class ToolCalls:
+    """Makes the calls of a run through its journal."""
+
+    def __init__(self, session_id: str, journal: ToolJournal) -> None:
+        self._session_id = session_id
+        self._journal = journal
+        self._returned: dict[str, Any] = {}
+        """What tools gave in this run, by their calls."""
+
+    async def call(self, ctx: RunContext[Any], call: Any, args: Any, handler: Any) -> Any:
+        """Return what a tool gives, or gave before it was cut off."""
+        key = _key_of(ctx, call)
+        outer = OuterCall(self._session_id, key, ctx.usage)
+        asked = call.args_as_dict()
+        live: Any = _NOTHING
+        signal: Exception | None = None
+
+        async def tool(arguments: Any) -> Any:
+            nonlocal live, signal
+            given = args if arguments == asked else _validated(ctx, call, arguments)
+            with inside(outer):
+                try:
+                    live = await handler(given)
+                except SIGNALS as raised:
+                    kept = kept_signal(raised)
+                    if kept is None:
+                        raise
+                    signal = raised
+                    return kept
+            return kept_return(live, outer.used)
+
+        try:
+            kept = await self._journal.call(call.tool_name, key, asked, tool)
+        except ApprovalDeniedError as denied:
+            return ToolDenied(str(denied))
+        if signal is not None:
+            raise signal
+        if live is _NOTHING:
+            live = self._again(ctx, call, kept)
+        self._returned[call.tool_call_id] = live
+        return live
+
+    def _again(self, ctx: RunContext[Any], call: Any, kept: Any) -> Any:
+        result, usage = given_again(kept)
+        if usage is not None:
+            ctx.usage.incr(usage)
+        self._returned[call.tool_call_id] = result
+        raise SkipToolExecution(result)  # so the framework counts it as a call that was made
+
+    def answered(self, messages: Sequence[Any], output: Any) -> list[Any]:
+        """Return the messages of a run that has ended, with an answer to every call.
+
+        ``run_stream`` leaves those beside its final answer out of what it tells capabilities.
+        """
+        last = messages[-1] if messages else None
+        if not isinstance(last, ModelResponse) or isinstance(output, DeferredToolRequests):
+            return list(messages)
+        parts = [
+            ToolReturnPart(
+                call.tool_name,
+                self._returned.get(call.tool_call_id, "Final result processed."),
+                call.tool_call_id,
+            )
+            for call in last.tool_calls
+        ]
+        return [*messages, ModelRequest(parts=parts)] if parts else list(messages)
+
+
+def _key_of(ctx: RunContext[Any], call: Any) -> str:
+    """Return what tells a call from all others of the session.
+
+    That is its id, which some local models give again and again; and a call that had to wait for
+    an approval is another one when it has it.
+    """
+    before = sum(
+        part.tool_call_id == call.tool_call_id
+        for message in ctx.messages
+        for part in message.parts
+        if isinstance(part, ToolReturnPart)
+    )
+    key = str(call.tool_call_id) if before == 0 else f"{call.tool_call_id}#{before + 1}"
+    return f"{key}/approved" if ctx.tool_call_approved else key
+
+
+def _validated(ctx: RunContext[Any], call: Any, arguments: Any) -> Any:
+    """Return arguments that who approved a call has edited, as its tool takes them."""
+    tool = ctx.tool_manager.tools[call.tool_name]
+    return tool.args_validator.validate_python(arguments, context=ctx.validation_context)
