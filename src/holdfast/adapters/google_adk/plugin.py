@@ -61,7 +61,7 @@ class HoldfastPlugin(BasePlugin):
         record = await self._service.record_of(invocation_context.session)
         events = invocation_context.session.events
         is_answer = any(part.function_response for part in user_message.parts or [])
-        root = invocation_context.agent.root_agent
+        root = getattr(invocation_context.agent, "root_agent", invocation_context.agent)
         last = None if isinstance(root, LlmAgent) else root.name
         cut_off = None if is_answer else unfinished.invocation(events, user_message, root=last)
         if cut_off is not None:
