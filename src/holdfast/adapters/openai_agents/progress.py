@@ -75,6 +75,9 @@ class Progress:
                 f"the head of session {self._run.session_id!r} holds no conversation of the OpenAI "
                 "Agents SDK; roll it back to a checkpoint that does, or use another session_id"
             )
+        ended = self._state.pop("ended", None)
+        if self._is_untold(given, ended):
+            self._state.update(ended)
         if isinstance(given, RunState):
             await self._decided(given)
         elif self.unfinished is None or not _is_same(given, self.unfinished["prompt"]):
@@ -92,6 +95,12 @@ class Progress:
                 self._is_kept = False
             self._agent = kept["current_agent"]["name"]
         return kept
+
+    def _is_untold(self, given: Any, ended: Any) -> bool:
+        """Return whether a run had ended, and its process was killed before it could say so."""
+        if self.unfinished is not None or ended is None or isinstance(given, RunState):
+            return False
+        return self._run.after_crash and _is_same(given, ended["run"]["prompt"])
 
     async def _decided(self, given: RunState[Any, Any]) -> None:
         known = self.unfinished or {"prompt": [], "outputs": {}}
@@ -248,8 +257,12 @@ class Progress:
     # Ending
 
     def finished(self, items: list[Any]) -> None:
-        """Know that the run came to its end."""
-        self._state.update(items=[_plain(item) for item in items], run=None)
+        """Know that the run came to its end.
+
+        Its last step is kept too, as the process may be killed before anybody knows of the end.
+        """
+        ended = {"items": self._state["items"], "run": self.unfinished}
+        self._state.update(items=[_plain(item) for item in items], run=None, ended=ended)
 
     def paused(self, state: RunState[Any, Any]) -> None:
         """Know that the run waits for a decision, or was told to stop behind a turn."""
