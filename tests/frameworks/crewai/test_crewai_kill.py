@@ -45,9 +45,7 @@ def _check(whole: Job, output: object, job: Job, kill_at: str) -> None:
     first = job.start(kill_at)
     assert first.was_killed, first.errors
     lines = job.world.read_text("utf-8").splitlines()
-    kept = max(
-        (place for place, line in enumerate(lines) if line == "sqlite:committed"), default=-1
-    )
+    kept = max((place for place, line in enumerate(lines) if line == "sqlite:committed"), default=-1)
     again = _world(lines[kept + 1 :])
 
     second = job.start()
