@@ -546,3 +546,82 @@ async def test_a_model_that_cannot_stream_is_run(client: SyncClient) -> None:
     )
 
     assert result.final_output == "whole"
+
+
+class Bare:
+    """A context that nobody can write down."""
+
+    def __init__(self) -> None:
+        self.lock = asyncio.Lock()
+
+
+@pytest.mark.parametrize("context", [Bare(), Report(title="x", lines=1), None])
+async def test_a_context_without_a_serializer_is_the_one_that_is_given(
+    client: SyncClient, context: Any
+) -> None:
+    world = World()
+    seen: list[Any] = []
+
+    def instructions(given: Any, agent: Any) -> str:
+        seen.append(given.context)
+        return "Be brief."
+
+    world.instructions = instructions
+    world.fails_at = "model 2"
+    with pytest.raises(ConnectionError):
+        await HoldfastRunner.run(
+            world.agent(), "go", session_id="s", client=client, context=context
+        )
+    await HoldfastRunner.run(world.agent(), "go", session_id="s", client=client, context=context)
+
+    assert len(seen) == 4
+    assert all(each is context for each in seen)
+
+
+async def test_who_stops_listening_to_a_run_ends_it(world: World, client: SyncClient) -> None:
+    run = HoldfastRunner.run_streamed(world.agent(), "go", session_id="s", client=client)
+    assert "KeptRun" in repr(run)
+    events = run.stream_events()
+    async for event in events:
+        if event.type == "run_item_stream_event":
+            break
+    await events.aclose()
+    happened = list(world.happened)
+
+    result = await HoldfastRunner.run(world.agent(), "go", session_id="s", client=client)
+
+    assert happened[0] == "model 0"
+    assert world.happened.count("model 0") == 1
+    assert "model 2" not in happened
+    assert result.final_output == "done: sent c"
+
+
+async def test_a_tool_that_takes_too_long_is_told_to_the_model(
+    world: World, client: SyncClient
+) -> None:
+    def program() -> Agent[Any]:
+        agent = world.agent()
+        send = agent.tools[1]
+
+        async def slow(context: Any, arguments: str) -> str:
+            await asyncio.Event().wait()
+            return "never"
+
+        send.on_invoke_tool = slow
+        send.timeout_seconds = 0.01
+        return agent
+
+    result = await HoldfastRunner.run(program(), "go", session_id="s", client=client)
+
+    assert "timed out" in result.final_output
+    assert world.happened == ["model 0", "look a", "model 2", "model 3"]
+
+
+async def test_a_run_that_is_cancelled_before_it_began_does_nothing(
+    world: World, client: SyncClient
+) -> None:
+    run = HoldfastRunner.run_streamed(world.agent(), "go", session_id="s", client=client)
+    run.cancel()
+
+    assert [event async for event in run.stream_events()] == []
+    assert client.sessions() == []
