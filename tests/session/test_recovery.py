@@ -168,17 +168,6 @@ def test_a_workspace_that_is_given_for_the_first_time_is_left_as_it_is(
 # After a crash
 
 
-def test_a_run_knows_whether_the_one_before_was_killed(session: Open) -> None:
-    with killed(), session() as run:
-        assert not run.after_crash
-        raise PowerCut
-
-    with session() as run:
-        assert run.after_crash
-    with session() as run:
-        assert not run.after_crash
-
-
 def test_what_was_undone_after_a_crash_is_said_and_can_be_taken_back(
     session: Open, client: Any, repo: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -74,8 +74,8 @@ class RunBase:
         return self._opened.opening is not None
 
     @property
-    def after_crash(self) -> bool:
-        """Whether the process that worked on the session last was killed before it let go of it."""
+    def follows_crash(self) -> bool:
+        """Whether who worked on the session before was cut off, and did not let go of it."""
         return self._opened.checkpointer.lease.before == CRASHED
 
     @property

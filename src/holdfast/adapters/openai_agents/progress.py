@@ -100,7 +100,7 @@ class Progress:
         """Return whether a run had ended, and its process was killed before it could say so."""
         if self.unfinished is not None or ended is None or isinstance(given, RunState):
             return False
-        return self._run.after_crash and _is_same(given, ended["run"]["prompt"])
+        return self._run.follows_crash and _is_same(given, ended["run"]["prompt"])
 
     async def _decided(self, given: RunState[Any, Any]) -> None:
         known = self.unfinished or {"prompt": [], "outputs": {}}
