@@ -9,6 +9,7 @@ from agents import (
     AgentHooks,
     FunctionTool,
     RunContextWrapper,
+    Runner,
     StopAtTools,
     ToolOutputImage,
     ToolOutputText,
@@ -23,9 +24,10 @@ from pydantic import BaseModel
 
 from holdfast import SyncClient
 from holdfast.adapters.openai_agents import HoldfastRunner, HoldfastSession
+from holdfast.core.conversation import Conversation
 from holdfast.core.conversation import openai_agents as form
 from holdfast.core.conversation.openai_items import repaired, unanswered
-from tests.frameworks.openai_agents_world import World, client, outputs, scripted, world
+from tests.frameworks.openai_agents_world import World, client, outputs, scripted, users, world
 
 __all__ = ["client", "world"]
 
@@ -269,6 +271,22 @@ async def test_a_tool_of_plain_functions_gets_its_context(world: World, client: 
     assert result.final_output == "ada found x"
 
 
+async def test_a_tool_that_runs_a_session_of_its_own_keeps_it(client: SyncClient) -> None:
+    inside, outside = World(), World()
+
+    @function_tool
+    async def ask() -> str:
+        result = await HoldfastRunner.run(inside.agent(), "go", session_id="in", client=client)
+        return str(result.final_output)
+
+    agent = Agent(name="outer", model=one_call(outside, "ask", {}), tools=[ask])
+    result = await HoldfastRunner.run(agent, "go", session_id="out", client=client)
+
+    assert result.final_output == "done: sent c"
+    names = [step.step_name for step in client.timeline("openai_agents", "in")]
+    assert names.count("model") == 3
+
+
 # What another framework left
 
 
@@ -297,6 +315,37 @@ async def test_calls_that_another_framework_left_are_run(
     assert world.happened == [*expected, "model 2", "send c", "model 3"]
     assert result.final_output == "done: sent c"
     assert [item["role"] for item in result.to_input_list() if "role" in item].count("user") == 1
+
+
+def test_calls_that_wait_for_approval_elsewhere_are_not_run() -> None:
+    waits = {"id": "c2", "reason": "tool_approval", "tool_call_id": "c2"}
+    items = [USER, *CALLS]
+
+    assert form.state(items, Conversation())["run"] is not None
+    assert form.state(items, Conversation(interrupts=[waits])) == {
+        "items": items,
+        "instructions": None,
+        "run": None,
+    }
+
+
+async def test_a_state_of_the_sdks_own_runner_is_gone_on_with(
+    world: World, client: SyncClient
+) -> None:
+    def program() -> Agent[Any]:
+        agent = world.agent()
+        agent.tools[1].needs_approval = True
+        return agent
+
+    agent = program()
+    state = (await Runner.run(agent, "go")).to_state()
+    state.approve(state.get_interruptions()[0], always_approve=True)
+
+    result = await HoldfastRunner.run(program(), state, session_id="s", client=client)
+    more = await HoldfastRunner.run(program(), "more", session_id="s", client=client)
+
+    assert result.final_output == "done: sent c"
+    assert users(more.to_input_list()) == ["go", "more"]
 
 
 def test_what_is_answered_is_no_run() -> None:

@@ -20,6 +20,7 @@ from agents import (
     Runner,
     RunResultStreaming,
     RunState,
+    UserError,
 )
 from agents.run_config import DEFAULT_MAX_TURNS
 
@@ -29,6 +30,7 @@ from holdfast.adapters.openai_agents.models import KeptModel, KeptProvider
 from holdfast.adapters.openai_agents.options import RunnerOptions
 from holdfast.adapters.openai_agents.progress import Progress
 from holdfast.adapters.opening import AdapterStore
+from holdfast.errors import AdapterError
 
 
 class KeptRun(RunResultStreaming):
@@ -100,7 +102,7 @@ class _Kept:
                         async for event in given:
                             yield event
                 finally:
-                    progress.is_over = True
+                    progress.tools.is_over = True
         finally:
             await store.aclose()
 
@@ -108,8 +110,8 @@ class _Kept:
         self, progress: Progress, shown: KeptRun, events: Callable[[], AsyncIterator[Any]]
     ) -> AsyncGenerator[Any, None]:
         options = self._options
-        call_tool = progress.call_tool if options.journal else None
-        call_handoff = progress.call_handoff if options.journal else None
+        call_tool = progress.tools.call_tool if options.journal else None
+        call_handoff = progress.tools.call_handoff if options.journal else None
         copies = Copies(progress, call_tool, call_handoff)
         agent = copies.of(self._agent)
         options.check_effects(copies.agents())
@@ -188,12 +190,18 @@ class _Kept:
             context.update(was)
         elif options.context_deserializer is not None or context is None:
             context = None
-        state = await RunState.from_json(
-            agent,
-            data,
-            context_deserializer=options.context_deserializer,
-            **({} if context is None else {"context_override": context}),
-        )
+        try:
+            state = await RunState.from_json(
+                agent,
+                data,
+                context_deserializer=options.context_deserializer,
+                **({} if context is None else {"context_override": context}),
+            )
+        except UserError as error:
+            raise AdapterError(
+                f"the run of session {options.session_id!r} cannot go on with these agents: {error}"
+                " Give it the agents that it was begun with, or another prompt to leave it"
+            ) from error
         return state, context
 
     def _config(self, progress: Progress) -> tuple[RunConfig, Any]:
