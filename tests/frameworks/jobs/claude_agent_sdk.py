@@ -15,7 +15,7 @@ PROMPT = "Wie tief ist der Hafen „Süd“?"
 
 def script(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     point("model")
-    assert said_in(messages).count(PROMPT) == 1, said_in(messages)
+    assert "".join(said_in(messages)).count(PROMPT) == 1, said_in(messages)
     found = results_in(messages)
     if "toolu_depth" not in found or "toolu_tide" not in found:
         both = [call("toolu_depth", "mcp__harbour__depth", harbour="Süd")]

@@ -28,7 +28,7 @@ from holdfast.adapters.opening import AdapterStore
 from holdfast.client import Client, SyncClient
 from holdfast.core.conversation import Conversation, Lost
 from holdfast.core.conversation.claude_agent_sdk import FORM
-from holdfast.core.conversation.claude_entries import placed
+from holdfast.core.conversation.claude_entries import placed, resumable
 from holdfast.errors import HoldfastError
 from holdfast.model import Framework
 
@@ -96,12 +96,7 @@ class HoldfastSessionStore(SessionStore):
         if head is None or not head.state["entries"]:
             return None
         session_id = key["session_id"]
-        entries = [
-            {**entry, "sessionId": session_id}
-            if entry.get("sessionId", session_id) != session_id
-            else entry
-            for entry in head.state["entries"]
-        ]  # of a fork they name the session that they were said in
+        entries = resumable(head.state["entries"], session_id)
         left = None if key.get("subpath") else self._left.get(session_id)
         return entries if left is None else [*entries, transcript.deferred(entries, left)]
 
