@@ -25,6 +25,7 @@ from claude_agent_sdk import (
 from holdfast.adapters.claude_agent_sdk import transcript
 from holdfast.adapters.claude_agent_sdk.on_disk import is_taken
 from holdfast.adapters.claude_agent_sdk.sessions import PROJECT, Key
+from holdfast.adapters.claude_agent_sdk.tool_hooks import now
 from holdfast.adapters.claude_agent_sdk.transcript import Call
 from holdfast.adapters.kept import Kept
 from holdfast.errors import InvalidArgumentError
@@ -102,8 +103,8 @@ async def _left(store: HoldfastSessionStore, key: Key, name: str, head: Kept) ->
             continue
 
         def answered(state: Any, call: Call = call) -> Any:
-            at = state["entries"][-1].get("timestamp")
-            return transcript.with_result(state, key[PROJECT], call, transcript.UNKNOWN, True, at)
+            said = transcript.UNKNOWN
+            return transcript.with_result(state, key[PROJECT], call, said, True, now())
 
         await store._recorder.change(key, answered, f"{call.tool}: unknown")
     return found

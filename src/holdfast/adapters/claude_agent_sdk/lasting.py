@@ -6,9 +6,11 @@ process is killed there, the call is one of unknown end, for a person to decide 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from holdfast.adapters.claude_agent_sdk.sessions import Change
 from holdfast.adapters.claude_agent_sdk.transcript import Call, was_interrupted
@@ -53,6 +55,8 @@ class _Held:
     calls: HeldCalls
     under_way: dict[str, str] = field(default_factory=dict)
     """The ids of calls that are being made, and those under which they are recorded."""
+    waiting: int = 0
+    """How many more may begin: somebody is asked whether they may."""
 
 
 class LastingCalls:
@@ -64,6 +68,12 @@ class LastingCalls:
         self._effects: dict[str, ToolEffect] = {}
         self._approval: Any = None
         self._held: dict[str, _Held] = {}
+        self._locks: WeakKeyDictionary[Any, dict[str, asyncio.Lock]] = WeakKeyDictionary()
+
+    def writing(self, name: str) -> asyncio.Lock:
+        """Return what who writes a session holds: no run takes it or leaves it meanwhile."""
+        own = self._locks.setdefault(asyncio.get_running_loop(), {})
+        return own.setdefault(name, asyncio.Lock())
 
     def declare(self, effects: Effects | None, approval: Any) -> None:
         """Know what tools do to the world, and who is asked before."""
@@ -90,7 +100,9 @@ class LastingCalls:
 
     async def begin(self, name: str, call: Call) -> Begun:
         """Record that a call begins; it does not where it may have been made before."""
-        held = self._held.get(name) or await self._hold(name)
+        async with self.writing(name):
+            held = self._held.get(name) or await self._hold(name)
+            held.waiting += 1
         key = self._key_of(held.run, call)
         try:
             begun = await held.calls.begin(call.tool, key, call.arguments)
@@ -107,6 +119,7 @@ class LastingCalls:
             is_edited = begun.arguments != call.arguments
             return Begun(arguments=begun.arguments if is_edited else None)
         finally:
+            held.waiting -= 1
             await self._let_go(name)
 
     def _key_of(self, run: AsyncRun, call: Call) -> str:
@@ -166,14 +179,15 @@ class LastingCalls:
                         await self.end(name, call_id, None, f"it did not run: {said}")
 
     async def _let_go(self, name: str, at_once: bool = False) -> None:
-        held = self._held.get(name)
-        if held is None or (held.under_way and not at_once):
-            return
-        del self._held[name]
-        is_known = not held.under_way and not held.run.unknown_effects()
-        await held.calls.let_go()
-        error = None if is_known else _LeftOpen()
-        await held.run.__aexit__(None if error is None else _LeftOpen, error, None)
+        async with self.writing(name):
+            held = self._held.get(name)
+            if held is None or ((held.under_way or held.waiting) and not at_once):
+                return
+            del self._held[name]
+            is_known = not held.under_way and not held.run.unknown_effects()
+            await held.calls.let_go()
+            error = None if is_known else _LeftOpen()
+            await held.run.__aexit__(None if error is None else _LeftOpen, error, None)
 
     async def close(self) -> None:
         """Let go of all sessions; calls that are being made are of unknown end then."""

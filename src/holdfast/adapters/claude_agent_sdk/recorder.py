@@ -52,12 +52,13 @@ class Recorder:
     ) -> Kept | None:
         """Write what a function makes of a transcript, unless that is what it was."""
         name = await self._store.aio.run(self.transcripts.name(key))
-        if self.lasting.is_open(name):
-            await self.lasting.change(name, change, title)
-            return None
-        return await self._store.aio.run(
-            self.transcripts.change(key, change, title, captures=captures)
-        )
+        async with self.lasting.writing(name):
+            if self.lasting.is_open(name):
+                await self.lasting.change(name, change, title)
+                return None
+            return await self._store.aio.run(
+                self.transcripts.change(key, change, title, captures=captures)
+            )
 
     async def append(self, key: Key, entries: Sequence[Entry]) -> None:
         """Write what the mirror brings; what cannot be written is remembered until it is."""

@@ -53,7 +53,7 @@ class ToolHooks:
             await self._recorder.change(
                 key,
                 lambda state: transcript.with_prompt(
-                    state, key[PROJECT], session_id, given["prompt"], prompt_id, _now()
+                    state, key[PROJECT], session_id, given["prompt"], prompt_id, now()
                 ),
                 "user prompt",
                 captures=True,
@@ -99,7 +99,7 @@ class ToolHooks:
         await self._recorder.change(
             key,
             lambda state: transcript.with_result(
-                state, key[PROJECT], call, content, error is not None, _now()
+                state, key[PROJECT], call, content, error is not None, now()
             ),
             call.tool,
             captures=True,
@@ -160,5 +160,6 @@ def _place_of(given: Any) -> tuple[Key, str | None]:
     return {**key, SUBPATH: subpath}, own
 
 
-def _now() -> str:
+def now() -> str:
+    """Return the time as entries of a transcript have it."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
