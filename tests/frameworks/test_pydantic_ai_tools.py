@@ -410,18 +410,26 @@ async def test_a_tool_that_itself_asks_for_approval_is_run_when_it_has_it(
         output_type=[str, DeferredToolRequests],
     )
 
-    @agent.tool
+    cuts: list[bool] = []
+
+    @agent.tool(sequential=True)
     def send(ctx: RunContext[None], to: str) -> str:
         if not ctx.tool_call_approved:
             raise ApprovalRequired(metadata={"why": "new"})
         sent.append(to)
         return "sent"
 
-    @agent.tool_plain
+    @agent.tool_plain(sequential=True)
     def outside() -> str:
+        if not cuts:
+            cuts.append(True)
+            raise PowerCut
         raise CallDeferred
 
+    with pytest.raises(PowerCut):
+        await agent.run("mail bob")
     waiting = (await agent.run("mail bob")).output
+    assert len(script.asked) == 1
     assert waiting.metadata == {"call_send": {"why": "new"}}
     results = DeferredToolResults(approvals={"call_send": True}, calls={"call_outside": "there"})
     result = await agent.run(deferred_tool_results=results)

@@ -38,10 +38,18 @@ def answers(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
     return ModelResponse(parts=SCRIPT[said])
 
 
+def world() -> str:
+    path = Path(os.environ[WORLD])
+    return path.read_text("utf-8") if path.exists() else ""
+
+
+HAD_RUN = "tool depth done" in world()
+"""Whether the first tool ran before this process was started."""
+
+
 async def first_tool_is_recorded() -> None:
     """Wait until the tool that runs beside this one has ended, so that it need not run again."""
-    world = Path(os.environ[WORLD])
-    while "run:after_end" not in world.read_text("utf-8"):
+    while not HAD_RUN and "run:after_end" not in world():
         await asyncio.sleep(0)
 
 

@@ -35,7 +35,7 @@ class ToolCalls:
 
     async def call(self, ctx: RunContext[Any], call: Any, args: Any, handler: Any) -> Any:
         """Return what a tool gives, or gave before it was cut off."""
-        key = _key_of(ctx.messages, call, ctx.tool_call_approved)
+        key = _key_of(ctx.messages, call)
         outer = OuterCall(self._run.session_id, key, ctx.usage)
         asked = call.args_as_dict()
         live: Any = _NOTHING
@@ -48,11 +48,8 @@ class ToolCalls:
                 try:
                     live = await handler(given)
                 except SIGNALS as raised:
-                    kept = kept_signal(raised)
-                    if kept is None:
-                        raise
                     signal = raised
-                    return kept
+                    return kept_signal(raised)
             return kept_return(live, outer.used)
 
         try:
@@ -120,20 +117,15 @@ async def _is_over(arguments: Any) -> Any:
     raise AssertionError("a call that ended is not made again")
 
 
-def _key_of(messages: Sequence[Any], call: Any, is_approved: bool = False) -> str:
-    """Return what tells a call from all others of the session.
-
-    That is its id, which some local models give again and again; and a call that had to wait for
-    an approval is another one when it has it.
-    """
+def _key_of(messages: Sequence[Any], call: Any) -> str:
+    """Return what tells a call from all others: its id, which some models give again and again."""
     before = sum(
         part.tool_call_id == call.tool_call_id
         for message in messages
         for part in message.parts
         if isinstance(part, ToolReturnPart)
     )
-    key = str(call.tool_call_id) if before == 0 else f"{call.tool_call_id}#{before + 1}"
-    return f"{key}/approved" if is_approved else key
+    return str(call.tool_call_id) if before == 0 else f"{call.tool_call_id}#{before + 1}"
 
 
 def _validated(ctx: RunContext[Any], call: Any, arguments: Any) -> Any:
