@@ -21,6 +21,7 @@ from holdfast.errors import (
     StillWaitingError,
     UnknownEffectError,
 )
+from holdfast.session.async_run import AsyncRun
 from tests.frameworks.pydantic_ai_agents import (
     PowerCut,
     Script,
@@ -355,6 +356,21 @@ async def test_a_run_that_waits_for_approval_goes_on_in_another_process(
     assert (result.output, sent) == ("done", ["looked", "bob"])
     assert answers_in(result.all_messages()) == {"call_look": "seen", "call_send": "sent"}
     assert len(script.asked) == 1
+
+
+@pytest.mark.parametrize("crashed", [False, True])
+async def test_results_reach_the_calls_that_waited_whatever_became_of_the_process(
+    client: SyncClient, monkeypatch: pytest.MonkeyPatch, crashed: bool
+) -> None:
+    monkeypatch.setattr(AsyncRun, "follows_crash", crashed)
+    sent: list[str] = []
+    agent, script = mailer(client, sent)
+    await agent.run("mail bob")
+    results = DeferredToolResults(approvals={"call_send": True})
+    assert (await agent.run(deferred_tool_results=results)).output == "done"
+    if crashed:  # then nobody had that result
+        assert (await agent.run(deferred_tool_results=results)).output == "done"
+    assert (sent, len(script.asked)) == (["looked", "bob"], 2)
 
 
 async def test_an_approved_call_that_was_cut_off_runs_again_and_no_other(

@@ -122,15 +122,17 @@ class SessionRun(AbstractCapability[Any]):
 
     def _check_effects(self, ctx: RunContext[Any]) -> None:
         """Refuse effects of tools that the agent has not got: a name with a typo guards nothing."""
+        if self._is_checked:
+            return
+        self._is_checked = True
         has = set((ctx.tool_manager.tools or {}) if ctx.tool_manager is not None else {})
         missing = [name for name in checked_effects(self._effects) if name not in has]
-        if missing and not self._is_checked:
+        if missing:
             raise InvalidArgumentError(
                 f"effects names tools that the agent does not have: {', '.join(missing)} (its "
                 f"tools are {', '.join(sorted(has)) or 'none'}); give each agent a capability of "
                 "its own"
             )
-        self._is_checked = True
 
     async def after_model_request(
         self, ctx: RunContext[Any], *, request_context: Any, response: ModelResponse

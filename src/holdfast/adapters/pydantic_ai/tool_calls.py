@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic_ai import RunContext
 from pydantic_ai.exceptions import SkipToolExecution
-from pydantic_ai.messages import ModelRequest, ModelResponse, ToolReturnPart
+from pydantic_ai.messages import ModelRequest, ModelResponse, ToolReturn, ToolReturnPart
 from pydantic_ai.tools import DeferredToolRequests, ToolDenied
 
 from holdfast.adapters.journal import ToolJournal
@@ -58,17 +58,14 @@ class ToolCalls:
             return ToolDenied(str(denied))
         if signal is not None:
             raise signal
-        if live is _NOTHING:
-            live = self._again(ctx, call, kept)
-        self._returned[call.tool_call_id] = live
-        return live
-
-    def _again(self, ctx: RunContext[Any], call: Any, kept: Any) -> Any:
-        result, usage = given_again(kept)
+        if live is not _NOTHING:
+            self._returned[call.tool_call_id] = live
+            return live
+        again, usage = given_again(kept)
         if usage is not None:
             ctx.usage.incr(usage)
-        self._returned[call.tool_call_id] = result
-        raise SkipToolExecution(result)  # so the framework counts it as a call that was made
+        self._returned[call.tool_call_id] = again
+        raise SkipToolExecution(again)  # so the framework counts it as a call that was made
 
     async def ended_in(self, messages: Sequence[Any]) -> dict[str, Any]:
         """Return what the calls at the end of a history gave that ended, by their ids.
@@ -103,14 +100,14 @@ class ToolCalls:
         if not isinstance(last, ModelResponse) or isinstance(output, DeferredToolRequests):
             return list(messages)
         parts = [
-            ToolReturnPart(
-                call.tool_name,
-                self._returned.get(call.tool_call_id, "Final result processed."),
-                call.tool_call_id,
-            )
+            ToolReturnPart(call.tool_name, self._content_of(call), call.tool_call_id)
             for call in last.tool_calls
         ]
         return [*messages, ModelRequest(parts=parts)] if parts else list(messages)
+
+    def _content_of(self, call: Any) -> Any:
+        given = self._returned.get(call.tool_call_id, "Final result processed.")
+        return given.return_value if isinstance(given, ToolReturn) else given
 
 
 async def _is_over(arguments: Any) -> Any:
