@@ -59,8 +59,8 @@ def _killed_at(name: str) -> None:
 _SAVES = ("sqlite:begun", "sqlite:chunks_written", "sqlite:committed")
 """Of the crash points of a store: before a write, in its middle, and when it is acknowledged."""
 _RUNS = ("run:before_tool", "run:after_tool", "run:after_end")
-_UNRECORDED = ("run:before_tool", "run:after_tool", "sqlite:begun", "sqlite:chunks_written")
-"""Moments at which what was done last may not be recorded yet."""
+_UNRECORDED = ("run:before_tool", "run:after_tool", *_SAVES)
+"""Moments at which what was done last may not be recorded yet: files are written first."""
 
 
 def saving(name: str) -> None:
