@@ -10,14 +10,14 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from autogen_agentchat.base import Team, TerminationCondition
+from autogen_agentchat.base import OrTerminationCondition, Team, TerminationCondition
 from autogen_agentchat.messages import BaseChatMessage, MessageFactory
 
 from holdfast.adapters.autogen.states import AGENT_ID, give, plain, state_in
 from holdfast.adapters.kept import Kept, KeptSessions
 from holdfast.adapters.opening import AdapterStore
 from holdfast.client import Client, SyncClient
-from holdfast.errors import AdapterError, InvalidArgumentError
+from holdfast.errors import AdapterError, InvalidArgumentError, NotTheHeadError
 from holdfast.model import Framework, checked_name
 
 _PATIENCE = 1000
@@ -122,8 +122,7 @@ class TurnCheckpoints(TerminationCondition):
             await self._end()
 
     def __or__(self, other: TerminationCondition) -> TerminationCondition:
-        self._conditions.append(other)
-        return super().__or__(other)
+        return _Together(self, other)
 
     def __and__(self, other: TerminationCondition) -> TerminationCondition:
         raise InvalidArgumentError(
@@ -142,7 +141,13 @@ class TurnCheckpoints(TerminationCondition):
     async def _write(self, state: dict[str, Any], run: dict[str, Any], name: str) -> None:
         kept = {"state": state, "run": run}
         plan = self._kept.write(self.session_id, kept, name=name, after=self._last)
-        self._last = await self._store.aio.run(plan)
+        try:
+            self._last = await self._store.aio.run(plan)
+        except NotTheHeadError:
+            raise AdapterError(
+                f"session {self.session_id!r} was gone on with elsewhere since "
+                "checkpoints.resume(team): run the team in one place, and resume it before"
+            ) from None
 
     def _of_team(self) -> Team:
         if self._team is None:
@@ -174,6 +179,23 @@ class TurnCheckpoints(TerminationCondition):
         """Do what ``close`` does, on an event loop."""
         self._kept.close()
         await self._store.aclose()
+
+
+class _Together(OrTerminationCondition):
+    """Checkpoints, and conditions put behind them, which count on after a restart."""
+
+    def __init__(self, checkpoints: TurnCheckpoints, *others: TerminationCondition) -> None:
+        super().__init__(checkpoints, *others)
+        self._checkpoints = checkpoints
+        self._others = others
+        checkpoints._conditions.append(others[-1])
+
+    def __or__(self, other: TerminationCondition) -> TerminationCondition:
+        return _Together(self._checkpoints, *self._others, other)
+
+    def __and__(self, other: TerminationCondition) -> TerminationCondition:
+        self._checkpoints._conditions.append(other)
+        return super().__and__(other)
 
 
 def _members(state: Mapping[str, Any]) -> dict[str, Any]:
