@@ -57,8 +57,8 @@ def field(kept: Kept, name: str, default: Any) -> Any:
     state = kept.state
     if not isinstance(state, dict) or not isinstance(state.get("events"), list):
         raise AdapterError(
-            f"session {kept.info.session_id!r} holds no events of google_adk at {kept.checkpoint_id}: "
-            "roll it back to a checkpoint that does, or delete it"
+            f"session {kept.info.session_id!r} holds no events of google_adk at "
+            f"{kept.checkpoint_id}: roll it back to a checkpoint that does, or delete it"
         )
     return state.get(name, default)
 
