@@ -3,13 +3,14 @@
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from autogen_agentchat.agents import AssistantAgent, BaseChatAgent
 from autogen_agentchat.base import Response, TaskResult
 from autogen_agentchat.messages import (
     BaseChatMessage,
+    BaseTextChatMessage,
     HandoffMessage,
     TextMessage,
     ToolCallExecutionEvent,
@@ -589,3 +590,23 @@ async def test_the_agent_has_its_own_model_and_tools_again_after_a_run(
 
     assert isinstance(agent._model_client, ScriptedClient)
     assert (await agent.run(task="without holdfast")).messages[-1].content == ANSWER
+
+
+class Ticket(BaseTextChatMessage):
+    """A message of the user's own type."""
+
+    type: Literal["Ticket"] = "Ticket"
+
+
+async def test_a_task_of_ones_own_type_goes_on_if_it_is_given_again(
+    world: World, client: SyncClient
+) -> None:
+    world.fails["model 1"] = PowerCut()
+    with pytest.raises(PowerCut):
+        await run(world.agent(), Ticket(content="7", source="user"), session_id="s", client=client)
+    with pytest.raises(AdapterError, match="give the same task again"):
+        await run(world.agent(), session_id="s", client=client)
+
+    await run(world.agent(), Ticket(content="7", source="user"), session_id="s", client=client)
+
+    assert world.happened == [*WHOLE, "model 1"]

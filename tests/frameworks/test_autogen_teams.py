@@ -10,9 +10,11 @@ from autogen_agentchat.conditions import (
     TextMentionTermination,
     TokenUsageTermination,
 )
+from autogen_agentchat.messages import StructuredMessage
 from autogen_agentchat.teams import RoundRobinGroupChat, SelectorGroupChat, Swarm
 from autogen_core import FunctionCall
 from autogen_core.models import CreateResult
+from pydantic import BaseModel
 
 from holdfast import AdapterError, InvalidArgumentError, SyncClient
 from holdfast.adapters.autogen import TurnCheckpoints, load, save
@@ -320,3 +322,34 @@ async def test_two_processes_that_run_one_team_are_told(client: SyncClient) -> N
 
     with pytest.raises((RuntimeError, AdapterError), match="gone on with elsewhere"):
         await team.run(task="count")
+
+
+async def test_members_that_answer_in_a_form_of_their_own_are_counted_on(
+    client: SyncClient,
+) -> None:
+    class Depth(BaseModel):
+        metres: int
+
+    def measuring(line: Line, condition: Any) -> RoundRobinGroupChat:
+        def script(messages: Sequence[Any]) -> CreateResult:
+            line.script(messages)
+            return says('{"metres": 12}')
+
+        members: list[Any] = [
+            AssistantAgent(name, ScriptedClient(script), output_content_type=Depth)
+            for name in ("north", "south")
+        ]
+        return RoundRobinGroupChat(
+            members,
+            termination_condition=condition,
+            custom_message_types=[StructuredMessage[Depth]],
+        )
+
+    checkpoints = TurnCheckpoints(session_id="t", client=client)
+    with pytest.raises(ERRORS):
+        await goes(measuring(Line(2), checkpoints | MaxMessageTermination(4)), checkpoints)
+    line = Line()
+    checkpoints = TurnCheckpoints(session_id="t", client=client)
+    await goes(measuring(line, checkpoints | MaxMessageTermination(4)), checkpoints)
+
+    assert line.asked == 2

@@ -22,7 +22,7 @@ from holdfast.adapters.autogen.recording import RecordedModel, journaled, loaded
 from holdfast.adapters.autogen.states import give, instructions, plain, state_in
 from holdfast.adapters.journal import Effects, ToolJournal
 from holdfast.core.conversation.settling import INTERRUPTED
-from holdfast.errors import InvalidArgumentError
+from holdfast.errors import AdapterError, InvalidArgumentError
 
 if TYPE_CHECKING:
     from holdfast.session.async_run import AsyncRun
@@ -109,7 +109,7 @@ class AgentTurn:
             self._count(turn["begin"])
             if turn.get("is_taken"):
                 return []
-            return task or [MessageFactory().create(each) for each in turn["task"]]
+            return task or self._task_of(turn)
         if turn is not None:
             self._leave(turn)
         await self._load(state["state"])
@@ -124,6 +124,16 @@ class AgentTurn:
         state["system"] = instructions(self._agent)
         await self._run.checkpoint("user prompt")
         return task
+
+    def _task_of(self, turn: Mapping[str, Any]) -> list[Any]:
+        """Return the task that a run began with."""
+        try:
+            return [MessageFactory().create(each) for each in turn["task"]]
+        except ValueError as error:
+            raise AdapterError(
+                f"the task of session {self._run.session_id!r} holds a message of your own type "
+                f"({error}): give the same task again"
+            ) from error
 
     async def _load(self, state: Mapping[str, Any]) -> None:
         await give(self._agent, state, self._run.session_id)

@@ -86,7 +86,7 @@ class TurnCheckpoints(TerminationCondition):
 
     async def _show_again(self, thread: Sequence[Any]) -> None:
         """Have other conditions count what was said before the restart."""
-        factory = MessageFactory()
+        factory = getattr(self._team, "_message_factory", None) or MessageFactory()
         said = [factory.create(each) for each in thread] if self._conditions else []
         for condition in self._conditions:
             await condition.reset()
