@@ -353,3 +353,25 @@ async def test_members_that_answer_in_a_form_of_their_own_are_counted_on(
     await goes(measuring(line, checkpoints | MaxMessageTermination(4)), checkpoints)
 
     assert line.asked == 2
+
+
+async def test_a_team_inside_a_team_speaks_as_one(client: SyncClient) -> None:
+    def nested(line: Line, condition: Any) -> RoundRobinGroupChat:
+        inner: Any = RoundRobinGroupChat(
+            [line.agent("north"), line.agent("south")],
+            name="coast",
+            termination_condition=MaxMessageTermination(2),
+        )
+        members: list[Any] = [inner, line.agent("east")]
+        return RoundRobinGroupChat(members, termination_condition=condition, max_turns=3)
+
+    checkpoints = TurnCheckpoints(session_id="whole", client=client)
+    await goes(nested(Line(), checkpoints), checkpoints)
+    checkpoints = TurnCheckpoints(session_id="t", client=client)
+    with pytest.raises(ERRORS):
+        await goes(nested(Line(3), checkpoints), checkpoints)
+    checkpoints = TurnCheckpoints(session_id="t", client=client)
+    await goes(nested(Line(), checkpoints), checkpoints)
+
+    assert thread(client) == thread(client, "whole")
+    assert len(client.timeline("autogen", "t")) == len(client.timeline("autogen", "whole")) == 5

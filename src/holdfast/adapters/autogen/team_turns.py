@@ -107,7 +107,7 @@ class TurnCheckpoints(TerminationCondition):
     async def __call__(self, messages: Sequence[Any]) -> None:
         """Keep the team as it stands after a turn."""
         state = await self._whole_state(messages)
-        is_answer = bool(messages) and messages[-1].source in _members(state)
+        is_answer = bool(messages) and messages[-1].source in _speakers(state)
         if not self._is_running:
             self._is_running, self._since = True, len(_thread(state)) - len(messages)
         self._turn += is_answer
@@ -213,12 +213,22 @@ def _thread(state: Mapping[str, Any]) -> list[Any]:
     return []
 
 
+def _speakers(state: Mapping[str, Any]) -> dict[str, str]:
+    """Return who may speak, each with the member it is: teams inside a team speak as theirs."""
+    found: dict[str, str] = {}
+    for name, member in _members(state).items():
+        inside = member.get("agent_state") or {}
+        found |= dict.fromkeys(_speakers(inside), name) | {name: name}
+    return found
+
+
 def _have_got(state: Mapping[str, Any], message: Any) -> bool:
     """Return whether a message waits at all members but the one who said it."""
+    speaker = _speakers(state).get(message.source)
     return all(
         any(each.get("id") == message.id for each in member["message_buffer"])
         for name, member in _members(state).items()
-        if name != message.source
+        if name != speaker
     )
 
 
