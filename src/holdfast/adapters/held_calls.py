@@ -73,8 +73,9 @@ class HeldCalls:
         Returns whether there were any.
         """
         held, self._held = self._held, {}
-        for call, _ in held.values():
+        under_way = [call for call, _ in held.values() if not call.done()]  # else its loop is over
+        for call in under_way:
             call.cancel()
-        if held:
-            await asyncio.wait([call for call, _ in held.values()])
+        if under_way:
+            await asyncio.wait(under_way)
         return bool(held)
