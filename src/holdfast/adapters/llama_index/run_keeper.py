@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 from workflows.context.serializers import BaseSerializer
@@ -47,11 +48,12 @@ class RunKeeper:
         state: BrokerState,
         serializer: BaseSerializer,
         known: Kept | None,
+        on_kept: Callable[[Kept], None],
     ) -> None:
         self._store, self._kept, self._session_id = store, kept, session_id
         self._run_id, self._state, self._serializer = run_id, state, serializer
         self._is_fresh = state.journal_seq == 0
-        self._head = known
+        self._head, self._on_kept = known, on_kept
         self._has_begun = False
         self._external: ExternalRunAdapter | None = None
 
@@ -72,6 +74,7 @@ class RunKeeper:
             return
         kept = kept_form(self._state, adapter.get_state_store(()), self._serializer)
         self._head = await self._store.aio.run(self._write(kept, name))
+        self._on_kept(self._head)
 
     def _write(self, state: Any, name: str) -> Plan[Kept]:
         if not self._has_begun:

@@ -18,7 +18,7 @@ from holdfast.adapters.llama_index.snapshots import context_of
 from holdfast.adapters.opening import AdapterStore
 from holdfast.client import Client, SyncClient
 from holdfast.errors import AdapterError, SessionBusyError
-from holdfast.model import Framework
+from holdfast.model import Framework, checked_name
 
 
 class HoldfastRuntime(BaseRuntimeDecorator):
@@ -47,7 +47,7 @@ class HoldfastRuntime(BaseRuntimeDecorator):
         )
         self._store = AdapterStore.given(client, url)
         self._kept = KeptSessions(self._store, Framework.LLAMA_INDEX, agent_id, workspace)
-        self._session_id = session_id
+        self._session_id = checked_name("session_id", session_id)
         self._head: Kept | None = None
         self._runs: dict[str, RunKeeper] = {}
 
@@ -101,6 +101,7 @@ class HoldfastRuntime(BaseRuntimeDecorator):
             init_state,
             self.get_serializer(workflow),
             known=self._head,
+            on_kept=self._set_head,
         )
         self._runs[run_id] = keeper
         try:
@@ -112,6 +113,9 @@ class HoldfastRuntime(BaseRuntimeDecorator):
             raise
         keeper.watch(external)
         return external
+
+    def _set_head(self, head: Kept) -> None:
+        self._head = head
 
     def get_internal_adapter(self, workflow: Workflow) -> InternalRunAdapter:
         """Return who speaks for a run to its control loop, and keeps what that decides."""
