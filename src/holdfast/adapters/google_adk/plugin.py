@@ -58,8 +58,9 @@ class HoldfastPlugin(BasePlugin):
         if cut_off is not None:
             invocation_context.invocation_id = cut_off
             invocation_context.populate_invocation_agent_states()
-            self._service.resumed.expect(record, cut_off, user_message)
         await self._begin(invocation_context, record)
+        if cut_off is not None:
+            self._service.resumed.expect(record, cut_off, user_message)
         return None
 
     async def before_run_callback(
