@@ -1,4 +1,4 @@
-"""Journaled calls of frameworks that say when a tool begins and ends, but make the call themselves."""
+"""Journaled calls of frameworks that tell when a tool begins and ends, but run it themselves."""
 
 from __future__ import annotations
 

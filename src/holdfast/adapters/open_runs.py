@@ -29,8 +29,7 @@ class OpenRun:
         """Keep what a function makes of the state; returns it."""
         self.journal.check()
         before = self.run.state
-        # The state of a run in a new session is an empty dict.
-        state = self.run.state = change(before or None)
+        state = self.run.state = change(before)
         try:
             await self.run.checkpoint(name, **tags)
         except BaseException:
@@ -58,13 +57,19 @@ class OpenRuns:
         effects: Effects | None,
         approval: Any = None,
         tags: Mapping[str, Any] | None = None,
+        *,
+        state: Any = None,
     ) -> OpenRun:
-        """Hold a session while an agent works in it; SessionBusyError if another does."""
+        """Hold a session while an agent works in it; an error if another does.
+
+        ``state`` is what a new one begins with.
+        """
         run = self._store.async_client.session(
             self._kept.agent_id,
             session_id,
             framework=self._kept.framework,
             workspace=self._kept.workspace,
+            state=state,
             approval=approval,
             on_divergence="live",  # another prompt than the one that was cut off
             **(tags or {}),

@@ -40,12 +40,14 @@ class HoldfastHistoryProvider(HistoryProvider):
         effects: Effects | None = None,
         approval: Any = None,
         approve_when: Any = None,
+        approval_expires_seconds: float | None = None,
+        approval_timeout: float | None = None,
         workspace: Any = None,
     ) -> None:
         """Keep sessions in the store of a client or a URL; ``HOLDFAST_URL`` if neither is given.
 
         ``effects`` says what tools do to the world, by their names: ``{"send": "irreversible"}``.
-        ``approval`` and ``approve_when`` are those of ``client.session``. The files of a
+        ``approval`` and what follows it are those of ``client.session``. The files of a
         ``workspace`` go with the session.
         """
         super().__init__(checked_name("source_id", source_id))
@@ -54,6 +56,8 @@ class HoldfastHistoryProvider(HistoryProvider):
             "workspace": workspace,
             "approval": approval,
             "approve_when": approve_when,
+            "approval_expires_seconds": approval_expires_seconds,
+            "approval_timeout": approval_timeout,
         }
         self._agent_id = checked_name("agent_id", agent_id)
         self._store = AdapterStore.given(client, url)

@@ -1,4 +1,4 @@
-"""A plugin of ADK that makes resume exact: each tool journaled, a prompt that is there not added."""
+"""A plugin of ADK that makes resume exact: tools are journaled, and a prompt is there once."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class HoldfastPlugin(BasePlugin):
         record = await self._service.record_of(invocation_context.session)
         events = invocation_context.session.events
         is_answer = any(part.function_response for part in user_message.parts or [])
-        root = invocation_context.agent.root_agent
+        root = getattr(invocation_context.agent, "root_agent", invocation_context.agent)
         last = None if isinstance(root, LlmAgent) else root.name
         cut_off = None if is_answer else unfinished.invocation(events, user_message, root=last)
         if cut_off is not None:
@@ -90,7 +90,8 @@ class HoldfastPlugin(BasePlugin):
             return None
         begun = await work.calls.begin(tool.name, key, dict(tool_args))
         if begun.is_recorded:
-            return _given_again(tool, tool_context, begun.output)
+            given: dict[str, Any] = _given_again(tool, tool_context, begun.output)
+            return given
         if begun.arguments != tool_args:
             tool_args.clear()
             tool_args.update(begun.arguments)
@@ -107,8 +108,7 @@ class HoldfastPlugin(BasePlugin):
         """Record what a tool gave."""
         work = self._work.get(tool_context.invocation_id)
         if work is not None:
-            output = {"result": result, "actions": _actions(tool_context)}
-            await work.calls.end(_key(tool_context), output)
+            await work.calls.end(_key(tool_context), _recorded(result, tool_context))
         return None
 
     async def on_tool_error_callback(
@@ -142,7 +142,7 @@ class HoldfastPlugin(BasePlugin):
             await self._let_go(work, None)
 
     def _is_ours(self, context: InvocationContext) -> bool:
-        """Return whether an invocation is kept by the service: that of an agent in a tool is not."""
+        """Return whether the service keeps an invocation; those inside of tools it does not."""
         return context.session_service is self._service
 
     async def _begin(self, context: InvocationContext, record: str) -> None:
@@ -186,21 +186,27 @@ def _key(context: ToolContext) -> str:
     return f"{call_id}:{answers}" if answers else call_id
 
 
-def _actions(context: ToolContext) -> dict[str, Any]:
-    """Return what a tool did beside its result: state, artifacts, transfer…"""
-    kept: dict[str, Any] = context.actions.model_dump(
-        mode="json", exclude_none=True, exclude_defaults=True
-    )
-    return kept
+_ANSWER = "tool_call_response"
+
+
+def _recorded(result: Any, context: ToolContext) -> Any:
+    """Return what a tool gave, with what it did beside that: state, artifacts, transfer…"""
+    actions = context.actions.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+    actions = {name: value for name, value in actions.items() if value}
+    if not actions and not (isinstance(result, dict) and result.get("type") == _ANSWER):
+        return result
+    return {"type": _ANSWER, "response": result, "actions": actions}
 
 
 def _given_again(tool: BaseTool, context: ToolContext, output: Any) -> Any:
     """Return what a tool gave, and do to its event what it did, without running it."""
-    actions = EventActions.model_validate(output["actions"])
-    context.state.update(actions.state_delta)
-    for name in actions.model_fields_set - {"state_delta"}:
-        setattr(context.actions, name, getattr(actions, name))
-    result = output["result"]
+    result = output
+    if isinstance(output, dict) and output.get("type") == _ANSWER:
+        result = output["response"]
+        actions = EventActions.model_validate(output["actions"])
+        context.state.update(actions.state_delta)
+        for name in actions.model_fields_set - {"state_delta"}:
+            setattr(context.actions, name, getattr(actions, name))
     if result is not None:
         return result
     # None would have ADK run the tool; nothing at all is said of one that answers later.

@@ -19,6 +19,7 @@ from holdfast.adapters.pydantic_ai.tool_outputs import (
     kept_signal,
 )
 from holdfast.errors import ApprovalDeniedError
+from holdfast.session.async_run import AsyncRun
 
 _NOTHING = object()
 
@@ -26,16 +27,16 @@ _NOTHING = object()
 class ToolCalls:
     """Makes the calls of a run through its journal."""
 
-    def __init__(self, session_id: str, journal: ToolJournal) -> None:
-        self._session_id = session_id
+    def __init__(self, run: AsyncRun, journal: ToolJournal) -> None:
+        self._run = run
         self._journal = journal
         self._returned: dict[str, Any] = {}
         """What tools gave in this run, by their calls."""
 
     async def call(self, ctx: RunContext[Any], call: Any, args: Any, handler: Any) -> Any:
         """Return what a tool gives, or gave before it was cut off."""
-        key = _key_of(ctx, call)
-        outer = OuterCall(self._session_id, key, ctx.usage)
+        key = _key_of(ctx.messages, call, ctx.tool_call_approved)
+        outer = OuterCall(self._run.session_id, key, ctx.usage)
         asked = call.args_as_dict()
         live: Any = _NOTHING
         signal: Exception | None = None
@@ -72,6 +73,30 @@ class ToolCalls:
         self._returned[call.tool_call_id] = result
         raise SkipToolExecution(result)  # so the framework counts it as a call that was made
 
+    async def ended_in(self, messages: Sequence[Any]) -> dict[str, Any]:
+        """Return what the calls at the end of a history gave that ended, by their ids.
+
+        They are made again, which runs none of them: so the journal knows that they are over.
+        """
+        last = messages[-1]
+        done: dict[str, Any] = {}
+        ended = {call.key: call for call in self._run.effects if call.status != "started"}
+        for call in last.tool_calls if isinstance(last, ModelResponse) else ():
+            key = _key_of(messages, call)
+            if key not in ended:
+                continue
+            kept = await self._outcome(call, key)
+            if kept is not _NOTHING:
+                done[call.tool_call_id] = kept
+        return done
+
+    async def _outcome(self, call: Any, key: str) -> Any:
+        try:
+            return await self._journal.call(call.tool_name, key, call.args_as_dict(), _is_over)
+        except Exception:  # what the tool raised then, or that it was denied
+            self._journal.check()
+            return _NOTHING
+
     def answered(self, messages: Sequence[Any], output: Any) -> list[Any]:
         """Return the messages of a run that has ended, with an answer to every call.
 
@@ -91,7 +116,11 @@ class ToolCalls:
         return [*messages, ModelRequest(parts=parts)] if parts else list(messages)
 
 
-def _key_of(ctx: RunContext[Any], call: Any) -> str:
+async def _is_over(arguments: Any) -> Any:
+    raise AssertionError("a call that ended is not made again")
+
+
+def _key_of(messages: Sequence[Any], call: Any, is_approved: bool = False) -> str:
     """Return what tells a call from all others of the session.
 
     That is its id, which some local models give again and again; and a call that had to wait for
@@ -99,12 +128,12 @@ def _key_of(ctx: RunContext[Any], call: Any) -> str:
     """
     before = sum(
         part.tool_call_id == call.tool_call_id
-        for message in ctx.messages
+        for message in messages
         for part in message.parts
         if isinstance(part, ToolReturnPart)
     )
     key = str(call.tool_call_id) if before == 0 else f"{call.tool_call_id}#{before + 1}"
-    return f"{key}/approved" if ctx.tool_call_approved else key
+    return f"{key}/approved" if is_approved else key
 
 
 def _validated(ctx: RunContext[Any], call: Any, arguments: Any) -> Any:

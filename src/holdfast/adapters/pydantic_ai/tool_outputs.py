@@ -120,6 +120,13 @@ def given_again(kept: Any) -> tuple[Any, RunUsage | None]:
     return rich, usage
 
 
+def answer_parts(call: Any, kept: Any) -> list[Any]:
+    """Return the parts of a request that answer a call with what it gave before."""
+    own = kept[MARK].get("own", []) if _is_marked(kept) else [_part(kept)]
+    named = {"tool_name": call.tool_name, "tool_call_id": call.tool_call_id}
+    return _revived([{**part, **(named if "tool_name" in part else {})} for part in own])
+
+
 def _part(content: Any) -> dict[str, Any]:
     own = {"part_kind": "tool-return", "tool_name": "tool", "tool_call_id": "call"}
     return {**own, "content": content}

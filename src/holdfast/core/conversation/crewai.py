@@ -40,6 +40,10 @@ def _of_tasks(entity: Any) -> list[Any]:
         output = task.get("output") if isinstance(task, Mapping) else None
         messages = output.get("messages") if isinstance(output, Mapping) else None
         said += messages if isinstance(messages, (list, tuple)) else ()
+        raw = output.get("raw") if isinstance(output, Mapping) else None
+        is_told = bool(said) and isinstance(said[-1], Mapping) and said[-1].get("role") == _ROLES[2]
+        if raw and not is_told:  # agents without tools do not put their answer there
+            said.append({"role": "assistant", "content": raw})
     return said
 
 
