@@ -12,12 +12,14 @@ import pytest
 from pydantic import BaseModel
 from workflows import Context, Workflow, step
 from workflows.context.serializers import JsonSerializer, PickleSerializer
+from workflows.errors import WorkflowCancelledByUser
 from workflows.events import (
     Event,
     HumanResponseEvent,
     InputRequiredEvent,
     StartEvent,
     StopEvent,
+    WorkflowFailedEvent,
 )
 from workflows.plugins.basic import BasicRuntime
 from workflows.retry_policy import retry_policy, stop_after_attempt, wait_fixed
@@ -273,10 +275,8 @@ class AskingByEvents(Workflow):
         return StopEvent(result=f"hello {event.response}")
 
 
-@pytest.mark.parametrize("kind", [Asking, AskingByEvents])
-async def test_a_question_waits_for_its_answer_after_a_restart(
-    world: World, kind: type[Workflow]
-) -> None:
+async def ask_and_stop(world: World, kind: type[Workflow]) -> InputRequiredEvent:
+    """Run a workflow until it asks something, and end it as if the process had been killed."""
     runtime = world.runtime()
     workflow: Any = kind(runtime=runtime)
     workflow.world = world
@@ -287,13 +287,28 @@ async def test_a_question_waits_for_its_answer_after_a_restart(
     handler._external_adapter.abort()
     with pytest.raises(asyncio.CancelledError):
         await handler
-    again = world.runtime()
-    workflow = kind(runtime=again)
+    return event
+
+
+@pytest.mark.parametrize("kind", [Asking, AskingByEvents])
+async def test_a_question_is_asked_again_after_a_restart_and_waits_for_its_answer(
+    world: World, kind: type[Workflow]
+) -> None:
+    for _ in range(3):  # however often it is killed, it is asked once by each process
+        asked = await ask_and_stop(world, kind)
+        assert asked.prefix == "name?"
+    runtime = world.runtime()
+    workflow: Any = kind(runtime=runtime)
     workflow.world = world
-    handler = workflow.run(ctx=again.resume(workflow))
-    handler.ctx.send_event(HumanResponseEvent(response="Ada"))
+    handler = workflow.run(ctx=runtime.resume(workflow))
+    heard = []
+    async for event in handler.stream_events():
+        heard.append(type(event).__name__)
+        if isinstance(event, InputRequiredEvent):
+            handler.ctx.send_event(HumanResponseEvent(response="Ada"))
 
     assert await handler == "hello Ada"
+    assert heard == ["InputRequiredEvent", "StopEvent"]
     assert world.ran.count("asked") <= 1
     assert "HumanResponseEvent" in world.steps()
 
@@ -316,7 +331,11 @@ async def test_an_answer_that_was_given_is_not_asked_for_again(world: World) -> 
     workflow = AskingByEvents(runtime=again)
     workflow.world = world
 
-    assert await workflow.run(ctx=again.resume(workflow)) == "hello Ada"
+    handler = workflow.run(ctx=again.resume(workflow))
+    heard = [type(event).__name__ async for event in handler.stream_events()]
+
+    assert await handler == "hello Ada"
+    assert heard == ["StopEvent"]
 
 
 # Failures
@@ -369,8 +388,28 @@ async def test_a_checkpoint_that_cannot_be_written_fails_who_awaits_the_run(worl
 
     runtime = HoldfastRuntime(client, session_id="s")
     workflow = Closing(runtime=runtime)
+    handler = workflow.run(ctx=runtime.resume(workflow))
+    *_, last = [event async for event in handler.stream_events()]
     with pytest.raises(StoreError):
-        await workflow.run(ctx=runtime.resume(workflow))
+        await handler
+
+    assert isinstance(last, WorkflowFailedEvent)  # who streams events does not wait for ever
+    assert isinstance(last.exception, StoreError)
+
+
+async def test_a_run_that_was_cancelled_can_be_gone_on_with(world: World) -> None:
+    runtime = world.runtime()
+    workflow = fan_out(world, runtime)
+    world.cut_in = "work 1"
+    handler = workflow.run(topic="kelp")
+    await world.reached.wait()
+    await handler.cancel_run()
+    with pytest.raises(WorkflowCancelledByUser):
+        await handler
+    assert world.steps()[-1] == "cancelled"
+
+    assert await run(world, world.runtime()) == ["kelp", [0, 1, 2]]
+    assert world.ran.count("work 0") == 1
 
 
 async def test_a_state_that_cannot_be_kept_names_its_key(world: World) -> None:
