@@ -137,6 +137,47 @@ async def test_calls_that_waited_elsewhere_are_run_by_the_agent_that_goes_on(url
     assert len(agent.state.context) == 2
 
 
+class PowerCut(BaseException):
+    """Ends a reply as a kill would."""
+
+
+async def test_what_a_tool_gave_before_the_cut_is_its_answer_elsewhere(url: str) -> None:
+    agent = agent_on(url, "s", calls())
+
+    async def cut(harbour: str) -> ToolChunk:
+        """Tell whether the water rises."""
+        raise PowerCut
+
+    await agent.toolkit.remove_tool("depth")
+    await agent.toolkit.remove_tool("tide")
+    for tool in (reference_depth, FunctionTool(cut, name="tide", permission=ALLOWED)):
+        tool.is_concurrency_safe = False
+        await agent.toolkit.add_tool(tool)
+    with pytest.raises(PowerCut):
+        await agent.reply(prompt())
+    with SyncClient.open(url) as client:
+        head = client.latest("agentscope", "s")
+        assert head is not None
+        moved = client.continue_in(
+            head.checkpoint_id, "langgraph", session_id="there", rest="answer"
+        )
+        found = conversation("there", client)
+
+    assert found is not None
+    answers = found.messages[2]["parts"]
+    assert answers[0]["response"] == reference.RESULTS["call_depth"]
+    assert answers[1]["is_error"]
+    assert moved.unknown == []
+
+
+async def _depth(harbour: str, unit: str = "m") -> ToolChunk:
+    """Tell how deep a harbour is."""
+    return ToolChunk(content=say(reference.depth(harbour, unit)))
+
+
+reference_depth = FunctionTool(_depth, name="depth", permission=ALLOWED)
+
+
 async def test_going_back_takes_the_messages_that_it_had(url: str) -> None:
     await agent_on(url, "s", calls(), say(reference.ANSWER)).reply(prompt())
     with SyncClient.open(url) as client:

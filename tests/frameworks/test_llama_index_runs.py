@@ -1,6 +1,7 @@
 """What the runtime keeps of a LlamaIndex workflow, and how its runs go on."""
 
 import asyncio
+import contextlib
 import json
 import os
 import subprocess
@@ -261,6 +262,22 @@ class Asking(Workflow):
         return StopEvent(result=f"hello {answer.response}")
 
 
+class Name(HumanResponseEvent):
+    """An answer of a class that no step declares."""
+
+
+class WhatName(InputRequiredEvent):
+    """A question of a class that no step declares."""
+
+
+class AskingForName(Asking):
+    @step
+    async def ask(self, ctx: Context, event: StartEvent) -> StopEvent:
+        asked = WhatName(prefix="name?")
+        answer = await ctx.wait_for_event(Name, waiter_event=asked, waiter_id="name")
+        return StopEvent(result=f"hello {answer.response}")
+
+
 class AskingByEvents(Workflow):
     world: World
 
@@ -290,7 +307,7 @@ async def ask_and_stop(world: World, kind: type[Workflow]) -> InputRequiredEvent
     return event
 
 
-@pytest.mark.parametrize("kind", [Asking, AskingByEvents])
+@pytest.mark.parametrize("kind", [Asking, AskingForName, AskingByEvents])
 async def test_a_question_is_asked_again_after_a_restart_and_waits_for_its_answer(
     world: World, kind: type[Workflow]
 ) -> None:
@@ -305,12 +322,13 @@ async def test_a_question_is_asked_again_after_a_restart_and_waits_for_its_answe
     async for event in handler.stream_events():
         heard.append(type(event).__name__)
         if isinstance(event, InputRequiredEvent):
-            handler.ctx.send_event(HumanResponseEvent(response="Ada"))
+            answer = Name if kind is AskingForName else HumanResponseEvent
+            handler.ctx.send_event(answer(response="Ada"))
 
     assert await handler == "hello Ada"
-    assert heard == ["InputRequiredEvent", "StopEvent"]
+    assert heard in (["InputRequiredEvent", "StopEvent"], ["WhatName", "StopEvent"])
     assert world.ran.count("asked") <= 1
-    assert "HumanResponseEvent" in world.steps()
+    assert {"HumanResponseEvent", "Name"} & set(world.steps())
 
 
 async def test_an_answer_that_was_given_is_not_asked_for_again(world: World) -> None:
@@ -534,6 +552,56 @@ async def test_no_class_that_the_workflow_does_not_declare_is_revived(world: Wor
 
     assert ctx is not None
     assert await ctx.store.get("memo") == Memo(text="x")
+
+
+@pytest.mark.parametrize("place", ["event", "exception", "waiter", "state"])
+async def test_nothing_that_is_stored_is_imported(world: World, place: str) -> None:
+    runtime = world.runtime()
+    await world.cut(fan_out(world, runtime), runtime, "work 2", topic="kelp")
+    evil = {"__is_pydantic": True, "value": {}, "qualified_name": "antigravity.Event"}
+    with SyncClient.open(world.url) as client:
+        head = client.latest("llama_index", "s")
+        assert head is not None
+        state = head.execution_state
+        work = state["context"]["workers"]["work"]
+        part = {"__is_pydantic": True, "value": {"n": 2}, "qualified_name": f"{__name__}.Part"}
+        attempt: dict[str, Any] = {"event": part, "attempts": 1}
+        work["queue"].append(attempt)
+        if place == "event":
+            attempt["event"] = evil
+        elif place == "exception":
+            attempt["last_exception"] = {
+                "exception_type": "antigravity.Error",
+                "exception_message": "x",
+            }
+        elif place == "state":
+            state["context"]["state"]["state_data"]["_data"]["x"] = evil
+        else:
+            waiter = {
+                "waiter_id": "w",
+                "event": attempt["event"],
+                "waiting_for_event": "antigravity.Event",
+            }
+            work["collected_waiters"].append(waiter)
+        client.save(
+            "llama_index",
+            framework="llama_index",
+            session_id="s",
+            execution_state=state,
+            parent_id=head.checkpoint_id,
+        )
+    again = world.runtime()
+    workflow = fan_out(world, again)
+    if place in ("event", "waiter"):
+        with pytest.raises(AdapterError, match="allowed"):
+            again.resume(workflow)
+    else:
+        ctx = again.resume(workflow)
+        assert ctx is not None
+        with contextlib.suppress(ValueError):
+            await ctx.store.get("x")
+
+    assert "antigravity" not in sys.modules
 
 
 async def test_a_typed_state_comes_back_as_its_class(world: World) -> None:

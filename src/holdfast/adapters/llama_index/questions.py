@@ -13,6 +13,8 @@ from workflows.runtime.types.internal_state import BrokerState
 from workflows.runtime.types.results import AddWaiter, StepWorkerResult
 from workflows.runtime.types.ticks import TickAddEvent, TickStepResult, WorkflowTick
 
+from holdfast.adapters.llama_index.event_classes import with_subclasses
+
 
 @dataclass(frozen=True)
 class Question:
@@ -66,7 +68,7 @@ class Questions:
 def questions_in(kept: Any, serializer: BaseSerializer) -> Questions:
     """Return the open questions that were kept; one whose class is not there is not asked again."""
     classes = {
-        f"{each.__module__}.{each.__name__}": each for each in _with_subclasses(InputRequiredEvent)
+        f"{each.__module__}.{each.__name__}": each for each in with_subclasses(InputRequiredEvent)
     }
     given = kept.get("questions") if isinstance(kept, dict) else None
     found = []
@@ -89,10 +91,3 @@ def _asked_by(tick: TickStepResult) -> Iterator[Question]:
 def _waiters(state: BrokerState) -> Iterator[Any]:
     for worker in state.workers.values():
         yield from (each for each in worker.collected_waiters if each.resolved_event is None)
-
-
-def _with_subclasses(cls: type[Any]) -> Iterator[type[Any]]:
-    """Return a class and those made of it, as far as the program has them."""
-    yield cls
-    for each in cls.__subclasses__():
-        yield from _with_subclasses(each)
