@@ -330,4 +330,13 @@ def state(messages: list[Any], conversation: Conversation) -> dict[str, Any]:
     return {"messages": messages, "system": list(conversation.system_instructions)}
 
 
-FORM = Form(framework=NAME, extract=extract, read=read, write=write, state=state)
+def output(kept: Any) -> Any:
+    """Give what the journal kept of a tool: a text, a value, or contents."""
+    if not isinstance(kept, Mapping):
+        return kept
+    if "contents" in kept:
+        return _result({"items": kept["contents"]}, Lost(), "$")
+    return kept.get("value", dict(kept))
+
+
+FORM = Form(framework=NAME, extract=extract, read=read, write=write, state=state, output=output)
