@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from holdfast import Client, Framework, SyncClient
+from holdfast import Client, Continued, Framework, SyncClient
 from holdfast.adapters.portable import conversation, messages, to_atif, to_opentelemetry
 from holdfast.core.conversation import FORMS, Conversation
 from holdfast.errors import (
@@ -16,7 +16,7 @@ from holdfast.errors import (
     HoldfastError,
     InvalidArgumentError,
 )
-from holdfast.session.continuing import Continued
+
 
 ASKED = {"role": "user", "content": "Wie tief? 水深"}
 CALLS = [
@@ -141,8 +141,7 @@ def working(client: SyncClient, ends: bool = True) -> str:
         run.call(send, effect="irreversible", key="b")
     except KeyboardInterrupt:
         pass
-    head = client.timeline("mine", "s")[0].checkpoint_id
-    return head
+    return client.timeline("mine", "s")[0].checkpoint_id
 
 
 def test_outputs_that_the_journal_knows_are_filled_in(client: SyncClient) -> None:
