@@ -17,7 +17,6 @@ from holdfast.errors import (
     InvalidArgumentError,
 )
 
-
 ASKED = {"role": "user", "content": "Wie tief? 水深"}
 CALLS = [
     {"id": "a", "function": {"name": "depth", "arguments": '{"harbour": "Süd"}'}},
