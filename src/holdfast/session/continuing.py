@@ -14,7 +14,9 @@ from typing import Any
 from holdfast.core.contracts import Contract
 from holdfast.core.conversation import Conversation
 from holdfast.core.conversation.forms import Form
+from holdfast.core.conversation.lost import Lost
 from holdfast.core.conversation.parts import tool_call_response
+from holdfast.core.conversation.plain import plain
 from holdfast.core.conversation.reading import form_of
 from holdfast.core.conversation.settling import Rest
 from holdfast.core.conversation.writing import with_originals, written
@@ -30,6 +32,7 @@ from holdfast.session.history import calls_in
 from holdfast.verbs import handoff as handoffs
 from holdfast.verbs import notes, save
 from holdfast.verbs.conversations import Held, held
+from holdfast.verbs.interrupts import written_by_tasks
 from holdfast.verbs.read import ancestors, restore
 
 CONTINUED = "continued_from"
@@ -168,8 +171,9 @@ def turn(
     calls, files = yield from _calls_at(engine, found)
     unknown = [call for call in calls if call.is_unknown]
     by_id = _by_id(said, calls)
+    ended = {i: _answer(call, found.form) for i, call in by_id.items() if call.status in _ENDED}
     settled = said.settle(
-        {i: _answer(call, found.form) for i, call in by_id.items() if call.status in _ENDED},
+        {**(yield from _answers_of_tasks(engine, found)), **ended},
         rest or ("keep" if form.runs_pending else "drop"),
         irreversible={i for i, call in by_id.items() if call.is_unknown},
     )
@@ -211,6 +215,22 @@ def _calls_at(engine: Engine, found: Held) -> Plan[tuple[list[Effect], Any]]:
     every = {call.id: call for call in (*before, *missed, *after)}
     ended = [call.workspace for call in after if call.workspace is not None]
     return list(every.values()), ended[-1] if ended else None
+
+
+def _answers_of_tasks(engine: Engine, found: Held) -> Plan[dict[str, Any]]:
+    """Return what tools of a LangGraph thread gave whose step was cut off: it is noted apart."""
+    if found.info.framework is not Framework.LANGGRAPH:
+        return {}
+    read = yield from notes.read(engine, [found.info.checkpoint_id], trusts=lambda name: False)
+    lost = Lost()
+    answers = {}
+    for value in written_by_tasks((value for _, value in read), "messages"):
+        messages = plain(value if isinstance(value, (list, tuple)) else [value], lost)
+        for message in found.form.read(messages, lost):
+            for part in message["parts"]:
+                if part["type"] == "tool_call_response" and part.get("id"):
+                    answers[part["id"]] = part
+    return answers
 
 
 def _by_id(said: Conversation, calls: list[Effect]) -> dict[str, Effect]:
