@@ -1,7 +1,7 @@
 """A conversation cut between two parallel calls goes on in any framework.
 
-What the journal knows is filled in. What it does not know is kept where the framework runs such calls
-when it goes on as it is; with a new prompt, and elsewhere, it is answered as interrupted.
+What the journal knows is filled in. What it does not know is kept where the framework runs such
+calls when it goes on as it is; with a new prompt, and elsewhere, it is answered as interrupted.
 """
 
 from pathlib import Path
