@@ -291,6 +291,33 @@ async def test_hints_are_given_once(world: World) -> None:
     assert len(hints) == 1
 
 
+class Summing(MiddlewareBase):
+    """Sums up what was said, once."""
+
+    made = 0
+
+    async def on_compress_context(
+        self, agent: Agent, input_kwargs: dict[str, Any], next_handler: Any
+    ) -> None:
+        if not agent.state.summary:
+            self.made += 1
+            agent.state.summary = "They said hello."
+
+
+async def test_a_summary_that_was_made_before_a_cut_is_not_made_again(world: World) -> None:
+    summing = Summing()
+    world.says, world.cut_in = [say("done")], "model"
+    with pytest.raises(PowerCut):
+        await world.agent(world.middleware(), summing).reply(user("hello"))
+    assert world.steps() == ["start", "user prompt", "summary"]
+    agent = world.agent(world.middleware(), summing)
+    await agent.reply(user("hello"))
+
+    assert summing.made == 1
+    assert agent.state.summary == "They said hello."
+    assert said(agent.state) == [("user", "hello"), ("assistant", "done")]
+
+
 async def test_another_prompt_leaves_the_reply_that_was_cut_and_answers_its_calls(
     world: World,
 ) -> None:
