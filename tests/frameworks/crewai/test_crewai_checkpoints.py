@@ -249,6 +249,26 @@ def test_a_checkpoint_that_cannot_be_written_ends_the_kickoff(url: str) -> None:
         made.kickoff(inputs=INPUTS)
 
 
+def test_a_field_that_cannot_be_written_down_does_not_keep_a_crew_from_being_kept(
+    checkpoints: HoldfastCheckpoints,
+) -> None:
+    def build(*answers: Any) -> Crew:
+        made = crew(*answers, callback=checkpoints)
+        made.embedder = object()
+        made.agents[0].embedder = object()
+        return made
+
+    with pytest.raises(Broken):
+        build("a", Broken()).kickoff(inputs=INPUTS)
+    head = checkpoints.client.latest("crewai", "s")
+    assert head is not None
+    assert {"crew.embedder", "agents[0].embedder"} <= set(head.execution_state["live"])
+    again = build("b", "c")
+
+    output = again.kickoff(inputs=INPUTS, from_checkpoint=checkpoints.latest())
+    assert raws(output) == ["a", "b", "c"]
+
+
 def test_keys_of_models_are_in_no_checkpoint(checkpoints: HoldfastCheckpoints) -> None:
     cut_after_two(checkpoints)
 
