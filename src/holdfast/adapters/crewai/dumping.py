@@ -156,7 +156,7 @@ class _Dump:
         if id(agent) not in self._agents:
             emptied = self._without_functions(agent, _AGENT_FUNCTIONS, path)
             # Nothing goes on inside a task, so its executor is of no use to anybody.
-            own = {"agent_executor": None, "tools": [], "checkpoint": None}
+            own: dict[str, Any] = {"agent_executor": None, "tools": [], "checkpoint": None}
             self._agents[id(agent)] = {
                 **self._fields(agent, {**emptied, **own}, path),
                 "tools": self._tools(agent.tools, f"agent {agent.role!r}"),
