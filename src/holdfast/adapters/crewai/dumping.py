@@ -26,6 +26,7 @@ _CREW_FUNCTIONS = ("step_callback", "task_callback")
 _CREW_CALLBACKS = ("before_kickoff_callbacks", "after_kickoff_callbacks")
 _AGENT_FUNCTIONS = ("step_callback", "guardrail")
 _TASK_FUNCTIONS = ("callback", "guardrail", "guardrails", "converter_cls")
+_TOLD_BY = ("entity_type", "id", "role", "goal", "backstory", "llm")
 _MODELS = ("llm", "function_calling_llm", "manager_llm", "planning_llm", "chat_llm")
 
 
@@ -182,13 +183,20 @@ class _Dump:
         written = {
             **self._fields(task, own, path),
             **context,
-            "agent": self._agent(task.agent, f"{path}.agent"),
+            "agent": self._agent_of(task, path),
             "tools": self._tools(task.tools, f"the task {task.name or task.description!r}"),
         }
         if output is not None and output.pydantic is not None:  # CrewAI writes an empty one
             written["output"]["pydantic"] = output.pydantic.model_dump(mode="json")
         self._tasks[id(task)] = written
         return written
+
+    def _agent_of(self, task: Any, path: str) -> dict[str, Any] | None:
+        """Return a task's agent; of one of the crew's own what CrewAI finds it by."""
+        written = self._agent(task.agent, f"{path}.agent")
+        if written is None or not any(task.agent is each for each in self._crew.agents):
+            return written
+        return {name: written[name] for name in _TOLD_BY if name in written}
 
     def _output_of(self, place: int) -> Any:
         """Return the output of a task of this run: not what an earlier kickoff left there."""
