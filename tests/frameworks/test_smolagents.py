@@ -628,6 +628,19 @@ def test_a_damaged_step_is_named(url: str, checkpoints: Checkpoints, damage: Any
         bad.run(caller(final("x")), "More.")
 
 
+def test_damaged_variables_are_told_of(url: str, checkpoints: Checkpoints) -> None:
+    checkpoints.run(caller(final("done")), "Say it.")
+    state = {**state_of(checkpoints), "variables": [1]}
+    head = checkpoints.client.sessions()[0].head.checkpoint_id
+    checkpoints.client.fork(head, "bad", execution_state=state)
+
+    with (
+        Checkpoints(session_id="bad", url=url) as bad,
+        pytest.raises(AdapterError, match="or is damaged"),
+    ):
+        bad.run(caller(final("x")), "More.")
+
+
 def test_a_session_of_something_else_is_refused(checkpoints: Checkpoints) -> None:
     checkpoints.client.save("smolagents", execution_state={}, session_id="s")
     with pytest.raises(AdapterError, match="is of custom, not of smolagents"):

@@ -533,6 +533,32 @@ def test_it_is_called_with_outputs_of_tasks_alone(checkpoints: HoldfastCheckpoin
         checkpoints.resume("crew")
 
 
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        (lambda entity: entity["tasks"].__setitem__(0, 7), "holds no crew"),
+        (lambda entity: entity.pop("agents"), "holds no crew"),
+        (lambda entity: entity["tasks"][0].update(output="text"), "output of task 1 is damaged"),
+        (lambda entity: entity["tasks"][0]["output"].pop("agent"), "output of task 1 is damaged"),
+        (lambda entity: entity["tasks"][0].update(start_time="soon"), "output of task 1"),
+    ],
+)
+def test_a_damaged_crew_is_told_of(
+    checkpoints: HoldfastCheckpoints, damage: Any, told: str
+) -> None:
+    cut_after_two(checkpoints)
+    head = checkpoints.client.latest("crewai", "s")
+    assert head is not None
+    damage(head.execution_state["entities"][0])
+    checkpoints.client.fork(head.checkpoint_id, "bad", execution_state=head.execution_state)
+
+    with (
+        HoldfastCheckpoints(session_id="bad", client=checkpoints.client) as bad,
+        pytest.raises(AdapterError, match=told),
+    ):
+        bad.resume(crew(callback=bad))
+
+
 def test_a_session_of_something_else_is_refused(url: str, checkpoints: HoldfastCheckpoints) -> None:
     checkpoints.client.save("crewai", execution_state={}, session_id="s")
     with pytest.raises(AdapterError, match="is of custom, not of crewai"):

@@ -82,7 +82,8 @@ def checked(state: Any, session_id: str) -> dict[str, Any]:
     """Return the kept state of an agent; an empty one if there is none yet."""
     if state == {}:
         return {}
-    if not isinstance(state, dict) or not isinstance(state.get("steps"), list):
+    is_whole = isinstance(state, dict) and isinstance(state.get("steps"), list)
+    if not is_whole or not all(isinstance(state.get(n, {}), dict) for n in ("state", "variables")):
         raise AdapterError(
             f"session {session_id!r} holds no steps of smolagents: it was kept by something else, "
             "or is damaged; use another session_id"
@@ -93,7 +94,8 @@ def checked(state: Any, session_id: str) -> dict[str, Any]:
                 f"session {session_id!r}: $.steps[{place}] is no step of smolagents; go back to an "
                 "older checkpoint"
             )
-    return state
+    found: dict[str, Any] = state
+    return found
 
 
 def last_task(steps: list[dict[str, Any]]) -> str | None:
