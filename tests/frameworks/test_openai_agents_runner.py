@@ -508,6 +508,8 @@ async def test_an_async_client_and_a_url_are_taken_and_not_both(
         ({"conversation_id": "conv_1"}, "conversation_id"),
         ({"max_turn": 3}, "max_turn"),
         ({"workspace": 7}, "workspace"),
+        ({"journal": False, "effects": {"look": "read"}}, "journal=False"),
+        ({"journal": False, "approval": "wait"}, "journal=False"),
     ],
 )
 async def test_bad_input_is_told_by_its_name(

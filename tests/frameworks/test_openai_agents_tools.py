@@ -22,7 +22,7 @@ from agents.tool_guardrails import ToolGuardrailFunctionOutput
 from mcp.types import CallToolResult, TextContent, Tool
 from pydantic import BaseModel
 
-from holdfast import SyncClient
+from holdfast import InvalidArgumentError, SyncClient
 from holdfast.adapters.openai_agents import HoldfastRunner, HoldfastSession
 from holdfast.core.conversation import Conversation
 from holdfast.core.conversation import openai_agents as form
@@ -256,6 +256,10 @@ async def test_an_approval_inside_of_an_agent_that_is_a_tool_outlives_a_restart(
 
     assert result.final_output == "paid"
     assert world.happened == ["model 0", "inner", "pay", "inner", "model 1"]
+    with pytest.raises(InvalidArgumentError, match=r"'ask'.*not journaled"):
+        await HoldfastRunner.run(
+            program(), "go", session_id="t", client=client, effects={"ask": "irreversible"}
+        )
 
 
 async def test_a_tool_of_plain_functions_gets_its_context(world: World, client: SyncClient) -> None:
