@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from agent_framework import (
+    AgentExecutor,
     AgentSession,
     Executor,
     FileCheckpointStorage,
@@ -21,6 +22,7 @@ from agent_framework import (
     WorkflowContext,
     handler,
     response_handler,
+    tool,
 )
 
 from holdfast import AdapterError, InvalidArgumentError, StoreFullError, SyncClient
@@ -30,7 +32,7 @@ from holdfast.adapters.agent_framework import (
     HoldfastSessionStore,
 )
 from holdfast.adapters.portable import conversation
-from tests.frameworks.agent_framework_kit import harbour_agent, said
+from tests.frameworks.agent_framework_kit import asks_twice, harbour_agent, said, tide
 from tests.frameworks.full_store import FullStore
 from tests.frameworks.reference import ANSWER, PROMPT
 
@@ -408,3 +410,41 @@ async def test_messages_saved_at_once_are_all_kept(client: SyncClient) -> None:
 
     kept = await providers[0].get_messages("s")
     assert sorted(each.text for each in kept) == list("01234")
+
+
+# Both together
+
+
+async def test_an_agent_inside_a_workflow_goes_on_where_it_was_cut_off(client: SyncClient) -> None:
+    measured: list[str] = []
+    provider = HoldfastHistoryProvider(client)
+
+    @tool(approval_mode="never_require")
+    async def depth(harbour: str, unit: str = "m") -> str:
+        measured.append(harbour)
+        return "12 m"
+
+    def flow(fails: bool) -> Any:
+        def script(messages: Any) -> Any:
+            if fails and messages[-1].role == "tool":
+                raise ConnectionError("the line is down")
+            return asks_twice(messages)
+
+        agent = harbour_agent(provider, script, tools=[depth, tide])
+        inside = AgentExecutor(agent, id="clerk")
+        builder = WorkflowBuilder(
+            name="counting",
+            start_executor=inside,
+            checkpoint_storage=storage(client),
+            output_from=[inside],
+        )
+        return builder.build()
+
+    with pytest.raises(ConnectionError):
+        await flow(fails=True).run(PROMPT)
+    latest = await latest_of(storage(client))
+    done = await flow(fails=False).run(checkpoint_id=latest.checkpoint_id)
+
+    assert measured == ["Süd"]
+    (output,) = done.get_outputs()
+    assert output.text.endswith(ANSWER)

@@ -106,16 +106,22 @@ class HoldfastHistoryProvider(HistoryProvider):
         return turn
 
     def _check_effects(self, context: Any) -> None:
-        """Refuse effects of tools that the agent does not have, unless they come from servers."""
-        own = context.agent.default_options.get("tools") or []
+        """Refuse effects of tools that the agent does not have, where all of them are known."""
+        agent = context.agent
+        own = _options(agent).get("tools") or []
         given = context.tools if isinstance(context.tools, (list, tuple)) else [context.tools]
         names = {getattr(tool, "name", getattr(tool, "__name__", None)) for tool in (*own, *given)}
         unknown = sorted(set(self._effects) - names)
-        if unknown and not context.agent.mcp_tools:
+        others = [
+            each
+            for each in getattr(agent, "context_providers", [])
+            if not isinstance(each, HistoryProvider)
+        ]
+        if unknown and not others and not getattr(agent, "mcp_tools", None):
             known = ", ".join(sorted(filter(None, names))) or "none"
             raise InvalidArgumentError(
                 f"effects names {unknown[0]!r}, which is no tool of agent "
-                f"{context.agent.name!r}: its tools are {known}"
+                f"{agent.name!r}: its tools are {known}"
             )
 
     # What the framework asks for
@@ -185,5 +191,10 @@ def _checked(session_id: str | None) -> str:
 
 def _instructions(agent: Any) -> list[Any]:
     """Return the agent's instructions as parts, for who goes on in another framework."""
-    given = agent.default_options.get("instructions")
+    given = _options(agent).get("instructions")
     return [text(given)] if isinstance(given, str) and given else []
+
+
+def _options(agent: Any) -> dict[str, Any]:
+    """Return what an agent asks its models with; agents of other kinds have none."""
+    return getattr(agent, "default_options", None) or {}

@@ -114,7 +114,7 @@ def _messages(task: Any) -> list[BaseChatMessage]:
         return []
     if isinstance(task, str):
         return [TextMessage(content=task, source="user")]
-    given = [task] if isinstance(task, BaseChatMessage) else list(task)
-    if not all(isinstance(each, BaseChatMessage) for each in given):
+    given = list(task) if isinstance(task, (list, tuple)) else [task]
+    if not given or not all(isinstance(each, BaseChatMessage) for each in given):
         raise InvalidArgumentError("a task is a text, a chat message, or a list of chat messages")
     return given

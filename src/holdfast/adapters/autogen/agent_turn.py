@@ -19,10 +19,19 @@ from autogen_agentchat.messages import HandoffMessage, MessageFactory, ToolCallE
 from autogen_core.models import CreateResult
 
 from holdfast.adapters.autogen.recording import RecordedModel, journaled, loaded_result
-from holdfast.adapters.autogen.states import give, instructions, plain, state_in
+from holdfast.adapters.autogen.states import (
+    answered,
+    give,
+    instructions,
+    messages_in,
+    plain,
+    result,
+    state_in,
+    with_messages,
+)
 from holdfast.adapters.journal import Effects, ToolJournal
 from holdfast.core.conversation.settling import INTERRUPTED
-from holdfast.errors import InvalidArgumentError
+from holdfast.errors import AdapterError, InvalidArgumentError
 
 if TYPE_CHECKING:
     from holdfast.session.async_run import AsyncRun
@@ -109,7 +118,7 @@ class AgentTurn:
             self._count(turn["begin"])
             if turn.get("is_taken"):
                 return []
-            return task or [MessageFactory().create(each) for each in turn["task"]]
+            return task or self._task_of(turn)
         if turn is not None:
             self._leave(turn)
         await self._load(state["state"])
@@ -120,10 +129,20 @@ class AgentTurn:
             "begin": begin,
             "answers": [],
         }
-        state["state"] = _with_messages(begin, _model_messages(task))
+        state["state"] = with_messages(begin, _model_messages(task))
         state["system"] = instructions(self._agent)
         await self._run.checkpoint("user prompt")
         return task
+
+    def _task_of(self, turn: Mapping[str, Any]) -> list[Any]:
+        """Return the task that a run began with."""
+        try:
+            return [MessageFactory().create(each) for each in turn["task"]]
+        except ValueError as error:
+            raise AdapterError(
+                f"the task of session {self._run.session_id!r} holds a message of your own type "
+                f"({error}): give the same task again"
+            ) from error
 
     async def _load(self, state: Mapping[str, Any]) -> None:
         await give(self._agent, state, self._run.session_id)
@@ -132,29 +151,19 @@ class AgentTurn:
         """Leave a run that did not end, since another task is given: every call gets its answer."""
         state = self._state
         state.pop("turn")
-        context = state["state"].get("llm_context")
-        messages = context["messages"] if context else []
-        last = messages[-1] if messages else {}
-        if last.get("type") != "AssistantMessage" or not isinstance(last.get("content"), list):
-            return
         self._count(turn["begin"])
         for answer in turn["answers"]:
             self._count_calls(answer["content"])
-        results = [self._result_of(call) for call in last["content"]]
-        message = {"content": results, "type": "FunctionExecutionResultMessage"}
-        state["state"] = _with_messages(state["state"], [message])
+        state["state"] = answered(state["state"], self._result_of)
         self._calls.clear()
 
     def _result_of(self, call: Mapping[str, Any]) -> dict[str, Any]:
         key = self._key(call["id"])
         done = [each for each in self._run.effects if (each.key, each.status) == (key, "done")]
-        result = loaded_result(call["name"], done[-1].output) if done else None
-        return {
-            "content": INTERRUPTED if result is None else result.to_text(),
-            "name": call["name"],
-            "call_id": call["id"],
-            "is_error": result is None or result.is_error,
-        }
+        if not done:
+            return result(call, INTERRUPTED, is_error=True)
+        known = loaded_result(call["name"], done[-1].output)
+        return result(call, known.to_text(), is_error=known.is_error)
 
     # The model and the tools
 
@@ -197,13 +206,13 @@ class AgentTurn:
         }
         state = self._state
         state["turn"] = {**state["turn"], "answers": [*self._answers, kept]}
-        state["state"] = _with_messages(plain(await self._agent.save_state()), [message])
+        state["state"] = with_messages(plain(await self._agent.save_state()), [message])
         self._given += 1
         self._count_calls(answer.content)
         await self._run.checkpoint("model")
 
     def _count(self, state: Mapping[str, Any]) -> None:
-        for message in (state.get("llm_context") or {}).get("messages", []):
+        for message in messages_in(state):
             if message.get("type") == "AssistantMessage":
                 self._count_calls(message.get("content"))
 
@@ -227,15 +236,6 @@ class AgentTurn:
         self._state["state"] = own
         self._state["turn"] = {**self._state["turn"], "begin": own, "is_taken": True}
         await self._run.checkpoint("tools")
-
-
-def _with_messages(state: Mapping[str, Any], messages: Sequence[Any]) -> dict[str, Any]:
-    """Return the state of an assistant with messages added to what its model sees."""
-    context = state.get("llm_context")
-    if not isinstance(context, Mapping):
-        return dict(state)
-    whole = {**context, "messages": [*context["messages"], *messages]}
-    return {**state, "llm_context": whole}
 
 
 def _model_messages(task: Sequence[Any]) -> list[Any]:

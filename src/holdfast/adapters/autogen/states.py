@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from autogen_agentchat.base import ChatAgent, Team
@@ -10,6 +10,7 @@ from autogen_agentchat.base import ChatAgent, Team
 from holdfast.adapters.kept import KeptSessions
 from holdfast.adapters.opening import AdapterStore
 from holdfast.client import Client, SyncClient
+from holdfast.core.conversation.settling import INTERRUPTED
 from holdfast.errors import AdapterError, InvalidArgumentError
 from holdfast.model import Framework, checked_name
 
@@ -56,7 +57,7 @@ async def load(
         await store.aclose()
     if head is None:
         return False
-    await give(what, state_in(head.state, session_id), session_id)
+    await give(what, answered(state_in(head.state, session_id), _interrupted), session_id)
     return True
 
 
@@ -94,6 +95,45 @@ async def give(what: ChatAgent | Team, state: Mapping[str, Any], session_id: str
             f"the state of session {session_id!r} does not fit {what.name!r}: {error}; build "
             "it as it was when the state was kept"
         ) from error
+
+
+ResultOf = Callable[[Mapping[str, Any]], dict[str, Any]]
+
+
+def answered(state: Mapping[str, Any], result_of: ResultOf) -> dict[str, Any]:
+    """Return the state of an agent in which calls at the end have results: models want them."""
+    messages = messages_in(state)
+    last = messages[-1] if messages else {}
+    if last.get("type") != "AssistantMessage" or not isinstance(last.get("content"), list):
+        return dict(state)
+    results = [result_of(call) for call in last["content"]]
+    message = {"content": results, "type": "FunctionExecutionResultMessage"}
+    return with_messages(state, [message])
+
+
+def _interrupted(call: Mapping[str, Any]) -> dict[str, Any]:
+    return result(call, INTERRUPTED, is_error=True)
+
+
+def result(call: Mapping[str, Any], content: str, *, is_error: bool) -> dict[str, Any]:
+    """Return the result of a call as a model is told of it."""
+    return {"content": content, "name": call["name"], "call_id": call["id"], "is_error": is_error}
+
+
+def messages_in(state: Mapping[str, Any]) -> list[Any]:
+    """Return what the model of an assistant sees; nothing for agents that keep something else."""
+    context = state.get("llm_context")
+    found = context.get("messages") if isinstance(context, Mapping) else None
+    return found if isinstance(found, list) else []
+
+
+def with_messages(state: Mapping[str, Any], messages: Sequence[Any]) -> dict[str, Any]:
+    """Return the state of an assistant with messages added to what its model sees."""
+    context = state.get("llm_context")
+    if not isinstance(context, Mapping) or not isinstance(context.get("messages"), list):
+        return dict(state)
+    whole = {**context, "messages": [*context["messages"], *messages]}
+    return {**state, "llm_context": whole}
 
 
 def plain(value: Any) -> Any:

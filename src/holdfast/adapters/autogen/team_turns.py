@@ -10,14 +10,14 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from autogen_agentchat.base import Team, TerminationCondition
+from autogen_agentchat.base import OrTerminationCondition, Team, TerminationCondition
 from autogen_agentchat.messages import BaseChatMessage, MessageFactory
 
 from holdfast.adapters.autogen.states import AGENT_ID, give, plain, state_in
 from holdfast.adapters.kept import Kept, KeptSessions
 from holdfast.adapters.opening import AdapterStore
 from holdfast.client import Client, SyncClient
-from holdfast.errors import AdapterError, InvalidArgumentError
+from holdfast.errors import AdapterError, InvalidArgumentError, NotTheHeadError
 from holdfast.model import Framework, checked_name
 
 _PATIENCE = 1000
@@ -86,7 +86,7 @@ class TurnCheckpoints(TerminationCondition):
 
     async def _show_again(self, thread: Sequence[Any]) -> None:
         """Have other conditions count what was said before the restart."""
-        factory = MessageFactory()
+        factory = getattr(self._team, "_message_factory", None) or MessageFactory()
         said = [factory.create(each) for each in thread] if self._conditions else []
         for condition in self._conditions:
             await condition.reset()
@@ -107,7 +107,7 @@ class TurnCheckpoints(TerminationCondition):
     async def __call__(self, messages: Sequence[Any]) -> None:
         """Keep the team as it stands after a turn."""
         state = await self._whole_state(messages)
-        is_answer = bool(messages) and messages[-1].source in _members(state)
+        is_answer = bool(messages) and messages[-1].source in _speakers(state)
         if not self._is_running:
             self._is_running, self._since = True, len(_thread(state)) - len(messages)
         self._turn += is_answer
@@ -122,8 +122,7 @@ class TurnCheckpoints(TerminationCondition):
             await self._end()
 
     def __or__(self, other: TerminationCondition) -> TerminationCondition:
-        self._conditions.append(other)
-        return super().__or__(other)
+        return _Together(self, other)
 
     def __and__(self, other: TerminationCondition) -> TerminationCondition:
         raise InvalidArgumentError(
@@ -142,7 +141,13 @@ class TurnCheckpoints(TerminationCondition):
     async def _write(self, state: dict[str, Any], run: dict[str, Any], name: str) -> None:
         kept = {"state": state, "run": run}
         plan = self._kept.write(self.session_id, kept, name=name, after=self._last)
-        self._last = await self._store.aio.run(plan)
+        try:
+            self._last = await self._store.aio.run(plan)
+        except NotTheHeadError:
+            raise AdapterError(
+                f"session {self.session_id!r} was gone on with elsewhere since "
+                "checkpoints.resume(team): run the team in one place, and resume it before"
+            ) from None
 
     def _of_team(self) -> Team:
         if self._team is None:
@@ -176,6 +181,23 @@ class TurnCheckpoints(TerminationCondition):
         await self._store.aclose()
 
 
+class _Together(OrTerminationCondition):
+    """Checkpoints, and conditions put behind them, which count on after a restart."""
+
+    def __init__(self, checkpoints: TurnCheckpoints, *others: TerminationCondition) -> None:
+        super().__init__(checkpoints, *others)
+        self._checkpoints = checkpoints
+        self._others = others
+        checkpoints._conditions.append(others[-1])
+
+    def __or__(self, other: TerminationCondition) -> TerminationCondition:
+        return _Together(self._checkpoints, *self._others, other)
+
+    def __and__(self, other: TerminationCondition) -> TerminationCondition:
+        self._checkpoints._conditions.append(other)
+        return super().__and__(other)
+
+
 def _members(state: Mapping[str, Any]) -> dict[str, Any]:
     """Return the states of the members of a team, by their names."""
     every = state.get("agent_states", {})
@@ -191,12 +213,22 @@ def _thread(state: Mapping[str, Any]) -> list[Any]:
     return []
 
 
+def _speakers(state: Mapping[str, Any]) -> dict[str, str]:
+    """Return who may speak, each with the member it is: teams inside a team speak as theirs."""
+    found: dict[str, str] = {}
+    for name, member in _members(state).items():
+        inside = member.get("agent_state") or {}
+        found |= dict.fromkeys(_speakers(inside), name) | {name: name}
+    return found
+
+
 def _have_got(state: Mapping[str, Any], message: Any) -> bool:
     """Return whether a message waits at all members but the one who said it."""
+    speaker = _speakers(state).get(message.source)
     return all(
         any(each.get("id") == message.id for each in member["message_buffer"])
         for name, member in _members(state).items()
-        if name != message.source
+        if name != speaker
     )
 
 
