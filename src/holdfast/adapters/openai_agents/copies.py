@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import weakref
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from agents import Agent, FunctionTool, Handoff, Model
@@ -58,10 +58,6 @@ class Copies:
         made.get_system_prompt = agent.get_system_prompt
         made.get_prompt = agent.get_prompt
         return made
-
-    def agents(self) -> Iterator[Any]:
-        """Return the user's agents."""
-        return (original(each) for each in self._copies.values())
 
     def _tools_of(self, agent: Any) -> Callable[[Any], Awaitable[list[Any]]]:
         async def get_all_tools(context: Any) -> list[Any]:
@@ -135,18 +131,22 @@ def may_pause(tool: Any) -> bool:
     Its output is then none yet, so it must not be recorded as its end.
     """
     agent = getattr(tool, "_agent_instance", None)
-    return agent is not None and any(map(_asks, _reachable(agent, {})))
+    return agent is not None and any(map(_asks, _reachable(agent, {}, by_tools=True)))
 
 
-def _reachable(agent: Any, found: dict[int, Any]) -> list[Any]:
-    """Return an agent, and those that it may ask or hand over to."""
+def within_handoffs(agent: Any) -> list[Any]:
+    """Return an agent, and those to which it may come to be handed over."""
+    return _reachable(agent, {}, by_tools=False)
+
+
+def _reachable(agent: Any, found: dict[int, Any], *, by_tools: bool) -> list[Any]:
     if isinstance(agent, Agent) and id(agent) not in found:
         found[id(agent)] = agent
         for each in agent.handoffs:
             reference = getattr(each, "_agent_ref", None)
-            _reachable(each if reference is None else reference(), found)
-        for tool in agent.tools:
-            _reachable(getattr(tool, "_agent_instance", None), found)
+            _reachable(each if reference is None else reference(), found, by_tools=by_tools)
+        for tool in agent.tools if by_tools else ():
+            _reachable(getattr(tool, "_agent_instance", None), found, by_tools=True)
     return list(found.values())
 
 
