@@ -53,17 +53,28 @@ class Copies:
         if agent.hooks is not None:
             made.hooks = _forwarding(agent.hooks, AgentHooksBase)
         made.handoffs = [self._handoff(each) for each in agent.handoffs]
-        if self._call_tool is not None:
-            made.get_all_tools = self._tools_of(agent)
-        made.get_system_prompt = agent.get_system_prompt
-        made.get_prompt = agent.get_prompt
+        made.__class__ = self._class_of(type(agent))
         return made
 
-    def _tools_of(self, agent: Any) -> Callable[[Any], Awaitable[list[Any]]]:
-        async def get_all_tools(context: Any) -> list[Any]:
-            return [self._tool(tool) for tool in await agent.get_all_tools(context)]
+    def _class_of(self, kind: Any) -> type:
+        """Return a class of copies: asked for tools or instructions, the agent itself answers.
 
-        return get_all_tools
+        Copies that the SDK makes of a copy, for a sandbox, are of the class too.
+        """
+
+        async def get_all_tools(this: Any, context: Any) -> list[Any]:
+            tools = await kind.get_all_tools(original(this), context)
+            return tools if self._call_tool is None else [self._tool(tool) for tool in tools]
+
+        async def get_system_prompt(this: Any, context: Any) -> Any:
+            return await kind.get_system_prompt(original(this), context)
+
+        async def get_prompt(this: Any, context: Any) -> Any:
+            return await kind.get_prompt(original(this), context)
+
+        own = {each.__name__: each for each in (get_all_tools, get_system_prompt, get_prompt)}
+        named = {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
+        return type(kind.__name__, (kind,), own | named)
 
     def _tool(self, tool: Any) -> Any:
         if not isinstance(tool, FunctionTool) or may_pause(tool):
