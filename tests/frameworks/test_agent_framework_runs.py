@@ -10,6 +10,7 @@ from agent_framework import AgentSession, Content, Message, tool
 
 from holdfast import (
     AdapterError,
+    Client,
     InvalidArgumentError,
     SessionBusyError,
     StoreFullError,
@@ -290,6 +291,30 @@ async def test_a_run_that_looks_at_its_history_before_each_model_call_sends_each
         ],
     ]
     assert len(await provider.get_messages("s")) == 8
+
+
+@pytest.mark.parametrize("given", ["async client", "sync client", "url", "environment"])
+async def test_a_store_is_given_as_a_client_or_a_url_or_by_the_environment(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str
+) -> None:
+    url = f"sqlite:///{tmp_path / 'agent.db'}"
+    monkeypatch.setenv("HOLDFAST_URL", url)
+    options: dict[str, Any] = {
+        "async client": lambda: {"client": Client.open(url)},
+        "sync client": lambda: {"client": SyncClient.open(url)},
+        "url": lambda: {"url": url},
+        "environment": dict,
+    }[given]()
+    provider = HoldfastHistoryProvider(**options)
+    await world.agent(provider).run(PROMPT, session=session())
+    await provider.aclose()
+    if given == "async client":
+        await options["client"].close()
+    elif given == "sync client":
+        options["client"].close()
+
+    with SyncClient.open(url) as client:
+        assert len(client.timeline("agent_framework", "s")) == 6
 
 
 # Sessions
