@@ -299,12 +299,11 @@ async def test_a_store_is_given_as_a_client_or_a_url_or_by_the_environment(
 ) -> None:
     url = f"sqlite:///{tmp_path / 'agent.db'}"
     monkeypatch.setenv("HOLDFAST_URL", url)
-    options: dict[str, Any] = {
-        "async client": lambda: {"client": Client.open(url)},
-        "sync client": lambda: {"client": SyncClient.open(url)},
-        "url": lambda: {"url": url},
-        "environment": dict,
-    }[given]()
+    options: dict[str, Any] = {}
+    if given == "url":
+        options = {"url": url}
+    elif given != "environment":
+        options = {"client": (Client if given == "async client" else SyncClient).open(url)}
     provider = HoldfastHistoryProvider(**options)
     await world.agent(provider).run(PROMPT, session=session())
     await provider.aclose()
