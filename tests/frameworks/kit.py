@@ -59,11 +59,12 @@ def _killed_at(name: str) -> None:
 _SAVES = ("sqlite:begun", "sqlite:chunks_written", "sqlite:committed")
 """Of the crash points of a store: before a write, in its middle, and when it is acknowledged."""
 _RUNS = ("run:before_tool", "run:after_tool", "run:after_end")
-_UNRECORDED = ("run:before_tool", "run:after_tool", "sqlite:begun", "sqlite:chunks_written")
-"""Moments at which what was done last may not be recorded yet."""
+_UNRECORDED = ("run:before_tool", "run:after_tool", *_SAVES)
+"""Moments at which what was done last may not be recorded yet: files are written first."""
 
 
-def _saving(name: str) -> None:
+def saving(name: str) -> None:
+    """Say what Holdfast writes, as ``point`` does what happens."""
     if name in _SAVES or name in _RUNS:
         world = os.environ.get(WORLD)
         if world is not None:
@@ -235,7 +236,7 @@ def _carry_out(
         for path, handle in ((said, 1), (errors, 2)):
             os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), handle)
         random.seed()
-        crash_points.install(_saving)
+        crash_points.install(saving)
         print(json.dumps(asyncio.run(job.main(url, SESSION))), flush=True)
         code = 0
     except BaseException:

@@ -12,6 +12,7 @@ from agentscope.event import (
     ExternalExecutionResultEvent,
     ReplyEndEvent,
     RequireUserConfirmEvent,
+    ToolResultEndEvent,
     UserConfirmResultEvent,
 )
 from agentscope.message import (
@@ -35,6 +36,7 @@ from holdfast.errors import (
     HoldfastError,
     InvalidArgumentError,
     SessionBusyError,
+    StillWaitingError,
     StoreError,
     UnknownEffectError,
 )
@@ -388,6 +390,48 @@ async def test_tools_that_change_the_agents_state_have_changed_it_after_a_cut(
     assert agent.state.middle_context["noted"] == [1]
 
 
+@pytest.mark.parametrize("is_restarted", [False, True])
+async def test_a_prompt_that_is_given_again_after_an_error_of_the_model_is_there_once(
+    world: World, is_restarted: bool
+) -> None:
+    agent = world.agent(world.middleware())
+    with pytest.raises(IndexError):  # nothing is scripted
+        await agent.reply(user("hello"))
+    world.says = [say("done")]
+    again = world.agent(world.middleware()) if is_restarted else agent
+    await again.reply(user("hello"))
+
+    assert said(again.state) == [("user", "hello"), ("assistant", "done")]
+
+
+def test_one_agent_may_reply_on_one_event_loop_after_another(world: World) -> None:
+    world.says = [say("one"), say("two")]
+    agent = world.agent(world.middleware())
+    asyncio.run(agent.reply(user("first")))
+    asyncio.run(agent.reply(user("second")))
+
+    assert [text for _, text in said(agent.state)] == ["first", "one", "second", "two"]
+
+
+async def test_a_stream_that_is_closed_early_leaves_a_reply_that_goes_on(world: World) -> None:
+    world.says = [[call("look", "c1")], say("done")]
+    agent = world.agent(world.middleware())
+    events = agent.reply_stream(user("hello"))
+    async for event in events:
+        if isinstance(event, ToolResultEndEvent):
+            break
+    await events.aclose()
+    while True:  # each layer of the stream is closed by the event loop, one after another
+        try:
+            await agent.reply(user("hello"))
+            break
+        except SessionBusyError:
+            await asyncio.sleep(0)
+
+    assert world.ran == ["look"]
+    assert [text for role, text in said(agent.state) if role == "user"] == ["hello"]
+
+
 # Permission, and tools that others execute
 
 
@@ -461,6 +505,34 @@ async def test_an_irreversible_call_of_unknown_end_is_not_made_again(world: Worl
 
     assert world.ran == ["send"]
     assert ("result", "sent by hand") in said(agent.state)
+
+
+async def test_of_calls_at_once_one_of_unknown_end_is_the_error_that_the_user_sees(
+    world: World,
+) -> None:
+    world.tools = [FunctionTool(each, permission=ALLOWED) for each in (world.look, world.send)]
+    world.says, world.cut_in = [[call("look", "c1"), call("send", "c2")], say("done")], "send"
+    for _ in range(2):  # the cut itself AgentScope does not tell of, of calls made at once
+        agent = world.agent(world.middleware(effects={"send": "irreversible"}))
+        with pytest.raises(UnknownEffectError, match="send"):
+            await agent.reply(user("mail"))
+
+    assert world.ran == ["look", "send"]
+
+
+async def test_a_call_waits_for_approval_by_another_process(world: World) -> None:
+    world.says = [[call("send", "c1")], say("done")]
+    options: dict[str, Any] = {"effects": {"send": "irreversible"}, "approval": "wait"}
+    options |= {"approval_timeout": 0}
+    with pytest.raises(StillWaitingError):
+        await world.agent(world.middleware(**options)).reply(user("mail"))
+    with SyncClient.open(world.url) as client:
+        (waiting,) = client.pending()
+        client.approve(waiting.effect_id)
+    reply = await world.agent(world.middleware(**options)).reply(user("mail"))
+
+    assert reply.get_text_content() == "done"
+    assert world.ran == ["send"]
 
 
 async def test_a_call_that_was_denied_is_told_to_the_model(world: World) -> None:

@@ -149,6 +149,22 @@ async def test_of_tools_at_once_only_the_unfinished_run_again(
     assert len(root.model.asked) == 3
 
 
+async def test_a_run_that_was_cancelled_goes_on_in_the_same_runner(
+    service: HoldfastSessionService,
+) -> None:
+    calls: list[str] = []
+    root = agent([[("second", {"x": 1})], ["over"]], once_cut(calls))
+    working = runner(service, root)
+    with pytest.raises(PowerCut):
+        await run(working)
+
+    assert await run(working) == [{"result": "done"}, "over"]
+    assert len(root.model.asked) == 2
+    session = await service.get_session(**WHO, session_id="s1")
+    assert session is not None
+    assert [event.author for event in session.events].count("user") == 1
+
+
 async def test_nothing_that_a_tool_may_return_has_it_run_twice(
     service: HoldfastSessionService,
 ) -> None:

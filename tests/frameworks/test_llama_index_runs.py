@@ -1,6 +1,7 @@
 """What the runtime keeps of a LlamaIndex workflow, and how its runs go on."""
 
 import asyncio
+import contextlib
 import json
 import os
 import subprocess
@@ -12,12 +13,14 @@ import pytest
 from pydantic import BaseModel
 from workflows import Context, Workflow, step
 from workflows.context.serializers import JsonSerializer, PickleSerializer
+from workflows.errors import WorkflowCancelledByUser
 from workflows.events import (
     Event,
     HumanResponseEvent,
     InputRequiredEvent,
     StartEvent,
     StopEvent,
+    WorkflowFailedEvent,
 )
 from workflows.plugins.basic import BasicRuntime
 from workflows.retry_policy import retry_policy, stop_after_attempt, wait_fixed
@@ -259,6 +262,22 @@ class Asking(Workflow):
         return StopEvent(result=f"hello {answer.response}")
 
 
+class Name(HumanResponseEvent):
+    """An answer of a class that no step declares."""
+
+
+class WhatName(InputRequiredEvent):
+    """A question of a class that no step declares."""
+
+
+class AskingForName(Asking):
+    @step
+    async def ask(self, ctx: Context, event: StartEvent) -> StopEvent:
+        asked = WhatName(prefix="name?")
+        answer = await ctx.wait_for_event(Name, waiter_event=asked, waiter_id="name")
+        return StopEvent(result=f"hello {answer.response}")
+
+
 class AskingByEvents(Workflow):
     world: World
 
@@ -273,10 +292,8 @@ class AskingByEvents(Workflow):
         return StopEvent(result=f"hello {event.response}")
 
 
-@pytest.mark.parametrize("kind", [Asking, AskingByEvents])
-async def test_a_question_waits_for_its_answer_after_a_restart(
-    world: World, kind: type[Workflow]
-) -> None:
+async def ask_and_stop(world: World, kind: type[Workflow]) -> InputRequiredEvent:
+    """Run a workflow until it asks something, and end it as if the process had been killed."""
     runtime = world.runtime()
     workflow: Any = kind(runtime=runtime)
     workflow.world = world
@@ -287,15 +304,31 @@ async def test_a_question_waits_for_its_answer_after_a_restart(
     handler._external_adapter.abort()
     with pytest.raises(asyncio.CancelledError):
         await handler
-    again = world.runtime()
-    workflow = kind(runtime=again)
+    return event
+
+
+@pytest.mark.parametrize("kind", [Asking, AskingForName, AskingByEvents])
+async def test_a_question_is_asked_again_after_a_restart_and_waits_for_its_answer(
+    world: World, kind: type[Workflow]
+) -> None:
+    for _ in range(3):  # however often it is killed, it is asked once by each process
+        asked = await ask_and_stop(world, kind)
+        assert asked.prefix == "name?"
+    runtime = world.runtime()
+    workflow: Any = kind(runtime=runtime)
     workflow.world = world
-    handler = workflow.run(ctx=again.resume(workflow))
-    handler.ctx.send_event(HumanResponseEvent(response="Ada"))
+    handler = workflow.run(ctx=runtime.resume(workflow))
+    heard = []
+    async for event in handler.stream_events():
+        heard.append(type(event).__name__)
+        if isinstance(event, InputRequiredEvent):
+            answer = Name if kind is AskingForName else HumanResponseEvent
+            handler.ctx.send_event(answer(response="Ada"))
 
     assert await handler == "hello Ada"
+    assert heard in (["InputRequiredEvent", "StopEvent"], ["WhatName", "StopEvent"])
     assert world.ran.count("asked") <= 1
-    assert "HumanResponseEvent" in world.steps()
+    assert {"HumanResponseEvent", "Name"} & set(world.steps())
 
 
 async def test_an_answer_that_was_given_is_not_asked_for_again(world: World) -> None:
@@ -316,7 +349,11 @@ async def test_an_answer_that_was_given_is_not_asked_for_again(world: World) -> 
     workflow = AskingByEvents(runtime=again)
     workflow.world = world
 
-    assert await workflow.run(ctx=again.resume(workflow)) == "hello Ada"
+    handler = workflow.run(ctx=again.resume(workflow))
+    heard = [type(event).__name__ async for event in handler.stream_events()]
+
+    assert await handler == "hello Ada"
+    assert heard == ["StopEvent"]
 
 
 # Failures
@@ -369,8 +406,28 @@ async def test_a_checkpoint_that_cannot_be_written_fails_who_awaits_the_run(worl
 
     runtime = HoldfastRuntime(client, session_id="s")
     workflow = Closing(runtime=runtime)
+    handler = workflow.run(ctx=runtime.resume(workflow))
+    *_, last = [event async for event in handler.stream_events()]
     with pytest.raises(StoreError):
-        await workflow.run(ctx=runtime.resume(workflow))
+        await handler
+
+    assert isinstance(last, WorkflowFailedEvent)  # who streams events does not wait for ever
+    assert isinstance(last.exception, StoreError)
+
+
+async def test_a_run_that_was_cancelled_can_be_gone_on_with(world: World) -> None:
+    runtime = world.runtime()
+    workflow = fan_out(world, runtime)
+    world.cut_in = "work 1"
+    handler = workflow.run(topic="kelp")
+    await world.reached.wait()
+    await handler.cancel_run()
+    with pytest.raises(WorkflowCancelledByUser):
+        await handler
+    assert world.steps()[-1] == "cancelled"
+
+    assert await run(world, world.runtime()) == ["kelp", [0, 1, 2]]
+    assert world.ran.count("work 0") == 1
 
 
 async def test_a_state_that_cannot_be_kept_names_its_key(world: World) -> None:
@@ -495,6 +552,56 @@ async def test_no_class_that_the_workflow_does_not_declare_is_revived(world: Wor
 
     assert ctx is not None
     assert await ctx.store.get("memo") == Memo(text="x")
+
+
+@pytest.mark.parametrize("place", ["event", "exception", "waiter", "state"])
+async def test_nothing_that_is_stored_is_imported(world: World, place: str) -> None:
+    runtime = world.runtime()
+    await world.cut(fan_out(world, runtime), runtime, "work 2", topic="kelp")
+    evil = {"__is_pydantic": True, "value": {}, "qualified_name": "antigravity.Event"}
+    with SyncClient.open(world.url) as client:
+        head = client.latest("llama_index", "s")
+        assert head is not None
+        state = head.execution_state
+        work = state["context"]["workers"]["work"]
+        part = {"__is_pydantic": True, "value": {"n": 2}, "qualified_name": f"{__name__}.Part"}
+        attempt: dict[str, Any] = {"event": part, "attempts": 1}
+        work["queue"].append(attempt)
+        if place == "event":
+            attempt["event"] = evil
+        elif place == "exception":
+            attempt["last_exception"] = {
+                "exception_type": "antigravity.Error",
+                "exception_message": "x",
+            }
+        elif place == "state":
+            state["context"]["state"]["state_data"]["_data"]["x"] = evil
+        else:
+            waiter = {
+                "waiter_id": "w",
+                "event": attempt["event"],
+                "waiting_for_event": "antigravity.Event",
+            }
+            work["collected_waiters"].append(waiter)
+        client.save(
+            "llama_index",
+            framework="llama_index",
+            session_id="s",
+            execution_state=state,
+            parent_id=head.checkpoint_id,
+        )
+    again = world.runtime()
+    workflow = fan_out(world, again)
+    if place in ("event", "waiter"):
+        with pytest.raises(AdapterError, match="allowed"):
+            again.resume(workflow)
+    else:
+        ctx = again.resume(workflow)
+        assert ctx is not None
+        with contextlib.suppress(ValueError):
+            await ctx.store.get("x")
+
+    assert "antigravity" not in sys.modules
 
 
 async def test_a_typed_state_comes_back_as_its_class(world: World) -> None:

@@ -15,6 +15,7 @@ from holdfast import SyncClient
 from holdfast.adapters.portable import conversation
 from holdfast.adapters.pydantic_ai import HoldfastCapability
 from holdfast.errors import InvalidArgumentError
+from holdfast.session.async_run import AsyncRun
 from tests.frameworks.pydantic_ai_agents import (
     PowerCut,
     Script,
@@ -118,6 +119,21 @@ async def test_an_answer_that_was_kept_is_not_asked_for_again(client: SyncClient
         await agent.run("hi")
     assert (await agent.run("hi")).output == "the answer"
     assert len(script.asked) == 1
+
+
+async def test_a_result_that_nobody_had_is_given_without_asking_again(
+    capability: HoldfastCapability, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script, tools = Script(BOTH, "12 m, rising", "again"), Tools()
+    agent = agent_of(script, capability, [tools.depth, tools.tide], instructions="Be brief.")
+    first = await agent.run("How deep?")
+    with monkeypatch.context() as patched:  # as if killed before it let go of the session
+        patched.setattr(AsyncRun, "follows_crash", True)
+        second = await agent.run("How deep?")
+    assert second.output == first.output
+    assert second.usage == first.usage
+    assert (len(script.asked), tools.ran) == (2, ["depth", "tide"])
+    assert (await agent.run("How deep?")).output == "again"
 
 
 async def test_another_prompt_closes_the_turn_that_was_cut_off(

@@ -21,8 +21,9 @@ from holdfast.errors import (
     InvalidArgumentError,
     SessionBusyError,
     StoreClosedError,
-    StoreError,
+    StoreFullError,
 )
+from tests.frameworks.full_store import FullStore
 from tests.frameworks.pydantic_ai_agents import Script, agent_of, call, said_in
 
 
@@ -186,21 +187,31 @@ async def test_a_session_is_worked_on_by_one_run_at_a_time(client: SyncClient) -
     assert (await inner.run("hi")).output == "never"
 
 
-async def test_a_store_that_fails_is_seen_by_who_runs_the_agent(tmp_path: Path) -> None:
-    capability = HoldfastCapability(url=f"sqlite:///{tmp_path / 's.db'}", session_id="s")
+@pytest.mark.parametrize("moment", ["asked", "called"])
+async def test_a_store_that_is_full_is_seen_by_who_runs_the_agent(moment: str) -> None:
+    store = FullStore()
 
     def look() -> str:
+        store.is_full = moment == "called"
         return "seen"
 
-    def closing(messages: list[Any], info: Any) -> ModelResponse:
-        capability.close()
+    def answers(messages: list[Any], info: Any) -> ModelResponse:
+        store.is_full = moment == "asked"
+        if len(messages) > 1:
+            return ModelResponse(parts=[TextPart("done")])
         return ModelResponse(parts=[ToolCallPart("look", {}, "call_1")])
 
-    script = Script("unused")
-    script.model.function = closing
-    agent = agent_of(script, capability, [look])
-    with pytest.raises((StoreClosedError, StoreError)):
+    capability = HoldfastCapability(SyncClient(store), session_id="s")
+    agent = Agent(FunctionModel(answers), tools=[look], capabilities=[capability])
+    with pytest.raises(StoreFullError):
         await agent.run("hi")
+
+
+async def test_a_store_that_was_closed_is_too(tmp_path: Path) -> None:
+    capability = HoldfastCapability(url=f"sqlite:///{tmp_path / 's.db'}", session_id="s")
+    capability.close()
+    with pytest.raises(StoreClosedError):
+        await agent_of(Script("never"), capability).run("hi")
 
 
 async def test_a_session_of_another_framework_is_named(client: SyncClient) -> None:

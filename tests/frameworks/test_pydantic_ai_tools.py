@@ -21,6 +21,7 @@ from holdfast.errors import (
     StillWaitingError,
     UnknownEffectError,
 )
+from holdfast.session.async_run import AsyncRun
 from tests.frameworks.pydantic_ai_agents import (
     PowerCut,
     Script,
@@ -357,6 +358,21 @@ async def test_a_run_that_waits_for_approval_goes_on_in_another_process(
     assert len(script.asked) == 1
 
 
+@pytest.mark.parametrize("crashed", [False, True])
+async def test_results_reach_the_calls_that_waited_whatever_became_of_the_process(
+    client: SyncClient, monkeypatch: pytest.MonkeyPatch, crashed: bool
+) -> None:
+    monkeypatch.setattr(AsyncRun, "follows_crash", crashed)
+    sent: list[str] = []
+    agent, script = mailer(client, sent)
+    await agent.run("mail bob")
+    results = DeferredToolResults(approvals={"call_send": True})
+    assert (await agent.run(deferred_tool_results=results)).output == "done"
+    if crashed:  # then nobody had that result
+        assert (await agent.run(deferred_tool_results=results)).output == "done"
+    assert (sent, len(script.asked)) == (["looked", "bob"], 2)
+
+
 async def test_an_approved_call_that_was_cut_off_runs_again_and_no_other(
     client: SyncClient,
 ) -> None:
@@ -410,18 +426,26 @@ async def test_a_tool_that_itself_asks_for_approval_is_run_when_it_has_it(
         output_type=[str, DeferredToolRequests],
     )
 
-    @agent.tool
+    cuts: list[bool] = []
+
+    @agent.tool(sequential=True)
     def send(ctx: RunContext[None], to: str) -> str:
         if not ctx.tool_call_approved:
             raise ApprovalRequired(metadata={"why": "new"})
         sent.append(to)
         return "sent"
 
-    @agent.tool_plain
+    @agent.tool_plain(sequential=True)
     def outside() -> str:
+        if not cuts:
+            cuts.append(True)
+            raise PowerCut
         raise CallDeferred
 
+    with pytest.raises(PowerCut):
+        await agent.run("mail bob")
     waiting = (await agent.run("mail bob")).output
+    assert len(script.asked) == 1
     assert waiting.metadata == {"call_send": {"why": "new"}}
     results = DeferredToolResults(approvals={"call_send": True}, calls={"call_outside": "there"})
     result = await agent.run(deferred_tool_results=results)

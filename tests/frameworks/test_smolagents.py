@@ -544,6 +544,40 @@ def test_steps_are_loaded_as_smolagents_has_them(checkpoints: Checkpoints) -> No
     assert [step.to_messages() for step in steps] == [step.to_messages() for step in own]
 
 
+def test_a_conversation_of_another_framework_goes_on_as_text(
+    url: str, checkpoints: Checkpoints
+) -> None:
+    messages = [
+        {"role": "user", "content": "How deep is it?"},
+        {"role": "assistant", "content": "12 m"},
+    ]
+    kept = checkpoints.client.save("own", execution_state={"messages": messages}, session_id="own")
+    checkpoints.client.continue_in(kept, "smolagents", session_id="here")
+    agent = caller(final("deeper"))
+
+    with Checkpoints(session_id="here", url=url) as here:
+        assert here.run(agent, "And now?") == "deeper"
+    shown = str([message.content for message in agent.model.seen[0]])
+    assert "How deep is it?" in shown
+    assert "12 m" in shown
+
+
+def test_what_an_agent_did_goes_on_in_another_framework(checkpoints: Checkpoints) -> None:
+    checkpoints.run(caller(echo("a"), final("done")), "Say it.")
+    head = checkpoints.client.sessions()[0].head.checkpoint_id
+
+    continued = checkpoints.client.continue_in(head, "crewai", session_id="there")
+    there = checkpoints.client.restore(continued.checkpoint_id).execution_state["messages"]
+
+    assert [message["role"] for message in there] == [
+        "system",
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+    ]
+
+
 @pytest.mark.parametrize("damage", [{"type": "dance"}, {"type": "action"}, 7, {}])
 def test_a_damaged_step_is_named(url: str, checkpoints: Checkpoints, damage: Any) -> None:
     checkpoints.run(caller(echo("a"), final("done")), "Say it.")

@@ -170,6 +170,33 @@ def test_what_a_run_called_on_the_session_is_not_forgotten(store: AdapterStore) 
         run.rollback(to=first.checkpoint_id)
 
 
+def test_a_call_that_is_to_be_retried_is_so_past_what_others_write(store: AdapterStore) -> None:
+    class Cut(BaseException):
+        """Ends a call as a kill would."""
+
+    def pay(cut: bool) -> str:
+        if cut:
+            raise Cut
+        return "paid"
+
+    kept, made = kept_in(store), []
+
+    def charge(amount: int) -> str:
+        made.append(amount)
+        return pay(cut=len(made) == 1)
+
+    store.sync.run(kept.update("s", with_item("a"), name=None))
+    with pytest.raises(Cut), store.client.session("strands", "s") as run:
+        run.call(charge, 9, effect="irreversible", key="k")
+    (unknown,) = store.client.unknown_effects()
+    store.client.resolve(unknown.effect_id, retry=True)
+    store.sync.run(kept.update("s", with_item("b"), name=None))
+
+    with store.client.session("strands", "s") as run:
+        assert run.call(charge, 9, effect="irreversible", key="k") == "paid"
+    assert made == [9, 9]
+
+
 def test_the_files_are_kept_with_each_state(tmp_path: Path, repo: Path) -> None:
     store = AdapterStore.given(None, f"sqlite:///{tmp_path}/h.db")
     kept = kept_in(store, workspace=repo)

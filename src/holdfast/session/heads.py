@@ -18,7 +18,7 @@ from holdfast.runtime import steps
 from holdfast.runtime.engine import Engine
 from holdfast.runtime.steps import Plan
 from holdfast.session import journal as journals
-from holdfast.session.effects import STARTED, Effect
+from holdfast.session.effects import RETRY, STARTED, Effect
 from holdfast.stores.base import Fence, Query
 from holdfast.verbs import notes, save
 from holdfast.verbs.chains import circle_error, is_next, next_in
@@ -59,9 +59,12 @@ def find(
     # An offer and a claim have the state of what they were made of: all that was called holds.
     same = list(takewhile(lambda each: each.info.content_id == info.content_id, below))
     holds = [pair for each in reversed(same) for pair in each.noted]
-    missed, _ = journals.read(pair for each in below[len(same) :][::-1] for pair in each.noted)
-    begun = [replace(call, index=-1).as_dict() for call in missed if call.is_unknown]
-    carried = [(journals.key_of(-1, STARTED), call) for call in begun]
+    pairs = (pair for each in below[len(same) :][::-1] for pair in each.noted)
+    missed, retried = journals.read(pairs)
+    carried = [
+        (journals.key_of(-1, RETRY if call.id in retried else STARTED), call.as_dict())
+        for call in (replace(each, index=-1) for each in missed if each.is_unknown)
+    ]
     return SessionHead(info, [*carried, *holds, *noted], below[-1].info, missed)
 
 

@@ -11,12 +11,18 @@ from typing import Any
 import pytest
 from crewai import Crew, Task
 from crewai.agents.agent_builder.base_agent import _LLM_TYPE_REGISTRY
+from crewai.flow.flow import Flow, start
 from crewai.tasks.conditional_task import ConditionalTask
 from pydantic import BaseModel
 
 from holdfast import Framework, SyncClient
 from holdfast.adapters.crewai import HoldfastCheckpoints, HoldfastFlowPersistence
-from holdfast.errors import AdapterError, InvalidArgumentError, StoreClosedError
+from holdfast.errors import (
+    AdapterError,
+    InvalidArgumentError,
+    SessionLostError,
+    StoreClosedError,
+)
 from tests.frameworks.crewai.crews import (
     BROKEN,
     Broken,
@@ -387,6 +393,42 @@ def test_tasks_that_run_at_once_are_kept(checkpoints: HoldfastCheckpoints) -> No
     assert len(checkpoints.client.timeline("crewai", "s")) == 3
 
 
+@pytest.mark.parametrize("way", ["kickoff_async", "akickoff"])
+async def test_crews_that_are_kicked_off_on_an_event_loop_are_kept_too(
+    way: str, checkpoints: HoldfastCheckpoints
+) -> None:
+    with pytest.raises(Broken):
+        await getattr(crew("a", Broken(), callback=checkpoints), way)(inputs=INPUTS)
+    again = crew("b", "c", callback=checkpoints)
+    checkpoints.resume(again)
+
+    assert raws(await getattr(again, way)(inputs=INPUTS)) == ["a", "b", "c"]
+    assert len(checkpoints.client.timeline("crewai", "s")) == 3
+
+
+def test_a_crew_in_a_flow_is_kept_as_a_crew(checkpoints: HoldfastCheckpoints) -> None:
+    made = crew("a", "b", "c", callback=checkpoints)
+
+    class Working(Flow[Any]):
+        @start()
+        def work(self) -> str:
+            return str(made.kickoff(inputs=INPUTS).raw)
+
+    assert Working().kickoff() == "c"
+    head = checkpoints.client.latest("crewai", "s")
+    assert head is not None
+    assert [each["entity_type"] for each in head.execution_state["entities"]] == ["crew"]
+
+
+def test_a_task_that_is_done_keeps_when_and_by_whom(checkpoints: HoldfastCheckpoints) -> None:
+    first = cut_after_two(checkpoints)
+    again = crew("signed", callback=checkpoints)
+    checkpoints.resume(again)
+
+    for name in ("start_time", "end_time", "processed_by_agents", "prompt_context"):
+        assert getattr(again.tasks[0], name) == getattr(first.tasks[0], name)
+
+
 def test_the_users_own_callbacks_are_called_and_come_from_the_program_again(
     checkpoints: HoldfastCheckpoints,
 ) -> None:
@@ -412,6 +454,42 @@ def test_two_crews_at_once_in_one_session_are_refused(checkpoints: HoldfastCheck
 
     with pytest.raises(AdapterError, match="two report to it at once"):
         outer.kickoff()
+
+
+def test_another_process_that_works_on_the_session_is_told_of(
+    url: str, checkpoints: HoldfastCheckpoints
+) -> None:
+    made = crew("a", "b", "c", callback=checkpoints)
+
+    def another(_: Any) -> None:
+        with HoldfastCheckpoints(session_id="s", url=url) as other:
+            crew("x", callback=other, descriptions=("one",)).kickoff()
+
+    made.tasks[1].callback = another
+
+    with pytest.raises(SessionLostError, match="written by another"):
+        made.kickoff(inputs=INPUTS)
+
+
+def test_files_are_kept_with_each_task_and_go_back_with_it(url: str, tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    place.mkdir()
+    book = place / "book.txt"
+    with HoldfastCheckpoints(session_id="s", url=url, workspace=place) as checkpoints:
+        made = crew("a", "b", Broken(), callback=checkpoints)
+        for task in made.tasks:
+            task.callback = lambda output: book.write_text(output.raw)
+        with pytest.raises(Broken):
+            made.kickoff(inputs=INPUTS)
+        assert book.read_text() == "b"
+
+        with checkpoints.client.session("crewai", "s", workspace=place) as run:
+            run.rollback(steps=1)
+
+        assert book.read_text() == "a"
+        again = crew("b2", "c2", callback=checkpoints)
+        checkpoints.resume(again)
+        assert raws(again.kickoff(inputs=INPUTS)) == ["a", "b2", "c2"]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from holdfast import SyncClient
 from holdfast.adapters.crewai import HoldfastCheckpoints
 from holdfast.adapters.crewai.messages import loaded
 from holdfast.core.conversation.reading import conversation_in
-from holdfast.errors import AdapterError, InvalidArgumentError, NotTheHeadError, StoreClosedError
+from holdfast.errors import AdapterError, InvalidArgumentError, SessionLostError, StoreClosedError
 from tests.frameworks.crewai.crews import Broken, agent, call, crew, lookup, used
 from tests.frameworks.legs import crewai as leg
 
@@ -193,7 +193,7 @@ def test_two_that_speak_in_one_session_at_once_are_told(
 
     monkeypatch.setattr(lookup, "func", speak_too)
 
-    with pytest.raises(NotTheHeadError):
+    with pytest.raises(SessionLostError, match="written by another"):
         talk.kickoff(clerk(CALLS[:1], "never said"), "How warm?")
     assert [message["content"] for message in talk.messages()][-1] == "me too"
 

@@ -28,8 +28,8 @@ class HoldfastMiddleware(MiddlewareBase):
     as ever. Killed anywhere and started again with the same lines, the reply goes on where it was:
     the prompt is there once, and no tool that finished runs again. One middleware is one session,
     of one agent. ``effects`` says what tools do to the world, by their names
-    (``{"send_mail": "irreversible"}``); other options are those of ``client.session``, such as
-    ``approval=`` and ``lease_seconds=``.
+    (``{"send_mail": "irreversible"}``); ``workspace`` is the directory in which they work, and
+    ``approval``, ``approve_when`` and ``takeover`` are those of ``client.session``.
     """
 
     def __init__(
@@ -41,14 +41,26 @@ class HoldfastMiddleware(MiddlewareBase):
         agent_id: str = "agentscope",
         effects: Effects | None = None,
         workspace: Any = None,
-        **options: Any,
+        approval: Any = None,
+        approve_when: Any = None,
+        approval_expires_seconds: float | None = None,
+        approval_timeout: float | None = None,
+        takeover: bool = False,
     ) -> None:
         self._session_id = checked_name("session_id", session_id)
         self._effects = checked_effects(effects)
         self._store = AdapterStore.given(client, url)
         self._kept = KeptSessions(self._store, Framework.AGENTSCOPE, agent_id)
-        self._workspace = workspace
-        self._options = options
+        self._options: dict[str, Any] = {
+            "framework": Framework.AGENTSCOPE,
+            "workspace": workspace,
+            "approval": approval,
+            "approve_when": approve_when,
+            "approval_expires_seconds": approval_expires_seconds,
+            "approval_timeout": approval_timeout,
+            "takeover": takeover,
+            "on_divergence": "live",  # another prompt leaves what was begun
+        }
         self._known: Any = None
         """The state that was kept or read last, by which it is seen whether others went on."""
         self._given: AgentState | None = None
@@ -96,10 +108,8 @@ class HoldfastMiddleware(MiddlewareBase):
         run = self._store.async_client.session(
             self._kept.agent_id,
             self._session_id,
-            framework=Framework.AGENTSCOPE,
             state={"agent": kept_form(agent.state), "reply": {"stage": "ended"}},
-            workspace=self._workspace,
-            **{"on_divergence": "live", **self._options},  # another prompt leaves what was begun
+            **self._options,
         )
         final = None
         try:

@@ -62,7 +62,7 @@ class Turn:
         """Reply, or go on with the reply that was cut short."""
         self._take_up()
         inputs = given["inputs"]
-        is_same = inputs is None or states.digest_of(inputs) == self._reply.get("prompt")
+        is_same = not inputs or states.digest_of(inputs) == self._reply.get("prompt")
         if isinstance(inputs, _EVENTS) or self._stage == "ended":
             pass
         elif self._stage == "waiting":

@@ -14,6 +14,7 @@ from crewai.agents.agent_builder.base_agent import BaseAgent
 from crewai.hooks.dispatch import HookAborted, InterceptionPoint, scoped_hooks
 from crewai.lite_agent_output import LiteAgentOutput
 
+from holdfast.adapters.crewai.heads import follow
 from holdfast.adapters.crewai.plain import NotPlainError, plain
 from holdfast.adapters.kept import Kept, KeptSessions
 from holdfast.errors import AdapterError, InvalidArgumentError
@@ -163,7 +164,7 @@ class Turn:
     def _write(self, name: str) -> None:
         state = {"messages": self._messages, "turn": self._turn}
         self._head = self._run(
-            self._kept.write(self._session_id, state, name=name, after=self._head)
+            follow(self._kept, self._session_id, state, name=name, after=self._head)
         )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from google.adk.agents.invocation_context import InvocationContext
@@ -20,14 +19,6 @@ from holdfast.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from holdfast.adapters.google_adk.service import HoldfastSessionService
-
-
-@dataclass(frozen=True, slots=True)
-class _Work:
-    """One invocation under way."""
-
-    record: str
-    calls: HeldCalls
 
 
 class HoldfastPlugin(BasePlugin):
@@ -49,8 +40,8 @@ class HoldfastPlugin(BasePlugin):
         self._service = service
         self._effects = checked_effects(effects)
         self._approval = approval
-        self._work: dict[str, _Work] = {}
-        """By the id of the invocation."""
+        self._records: dict[str, str] = {}
+        """The sessions that are held, by the ids of the invocations in them."""
 
     async def on_user_message_callback(
         self, *, invocation_context: InvocationContext, user_message: types.Content
@@ -67,8 +58,9 @@ class HoldfastPlugin(BasePlugin):
         if cut_off is not None:
             invocation_context.invocation_id = cut_off
             invocation_context.populate_invocation_agent_states()
-            self._service.resumed.expect(record, cut_off, user_message)
         await self._begin(invocation_context, record)
+        if cut_off is not None:
+            self._service.resumed.expect(record, cut_off, user_message)
         return None
 
     async def before_run_callback(
@@ -85,10 +77,10 @@ class HoldfastPlugin(BasePlugin):
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
     ) -> dict[str, Any] | None:
         """Record that a tool begins; or answer with what it gave before."""
-        work, key = self._work.get(tool_context.invocation_id), _key(tool_context)
-        if work is None or not key:
+        calls, key = self._calls(tool_context), _key(tool_context)
+        if calls is None or not key:
             return None
-        begun = await work.calls.begin(tool.name, key, dict(tool_args))
+        begun = await calls.begin(tool.name, key, dict(tool_args))
         if begun.is_recorded:
             given: dict[str, Any] = _given_again(tool, tool_context, begun.output)
             return given
@@ -106,9 +98,9 @@ class HoldfastPlugin(BasePlugin):
         result: dict[str, Any],
     ) -> dict[str, Any] | None:
         """Record what a tool gave."""
-        work = self._work.get(tool_context.invocation_id)
-        if work is not None:
-            await work.calls.end(_key(tool_context), _recorded(result, tool_context))
+        calls = self._calls(tool_context)
+        if calls is not None:
+            await calls.end(_key(tool_context), _recorded(result, tool_context))
         return None
 
     async def on_tool_error_callback(
@@ -120,26 +112,31 @@ class HoldfastPlugin(BasePlugin):
         error: Exception,
     ) -> dict[str, Any] | None:
         """Record what a tool raised."""
-        work = self._work.get(tool_context.invocation_id)
-        if work is not None:
-            await work.calls.fail(_key(tool_context), error)
+        calls = self._calls(tool_context)
+        if calls is not None:
+            await calls.fail(_key(tool_context), error)
         return None
 
     async def after_run_callback(self, *, invocation_context: InvocationContext) -> None:
         """Let go of the session at the end of an invocation."""
-        await self._end(invocation_context, None)
+        await self._let_go(invocation_context.invocation_id, None)
 
     async def on_run_error_callback(
         self, *, invocation_context: InvocationContext, error: Exception
     ) -> None:
         """Let go of the session when an invocation failed."""
-        await self._end(invocation_context, error)
+        await self._let_go(invocation_context.invocation_id, error)
 
     async def close(self) -> None:
         """Let go of sessions whose invocations were cancelled."""
-        for invocation_id, work in list(self._work.items()):
-            del self._work[invocation_id]
-            await self._let_go(work, None)
+        for invocation_id in list(self._records):
+            await self._let_go(invocation_id, None)
+
+    def _calls(self, context: ToolContext) -> HeldCalls | None:
+        """Return the calls that are under way beside one; None if they are not journaled."""
+        record = self._records.get(context.invocation_id)
+        opened = None if record is None else self._service.runs.of(record)
+        return None if opened is None else opened.calls
 
     def _is_ours(self, context: InvocationContext) -> bool:
         """Return whether the service keeps an invocation; those inside of tools it does not."""
@@ -151,23 +148,18 @@ class HoldfastPlugin(BasePlugin):
                 "the plugin of Holdfast needs an app that ADK resumes: App(…, "
                 "resumability_config=ResumabilityConfig(is_resumable=True))"
             )
-        for invocation_id, work in list(self._work.items()):
-            if work.record == record:  # an invocation that was cancelled says nothing of its end
-                del self._work[invocation_id]
-                await self._let_go(work, None)
+        for invocation_id, held in list(self._records.items()):
+            if held == record:  # an invocation that was cancelled says nothing of its end
+                await self._let_go(invocation_id, None)
         tags = {**records.tags_of(context.session), "invocation_id": context.invocation_id}
-        opened = await self._service.runs.begin(record, self._effects, self._approval, tags)
-        self._work[context.invocation_id] = _Work(record, HeldCalls(opened.journal))
+        await self._service.runs.begin(record, self._effects, self._approval, tags)
+        self._records[context.invocation_id] = record
 
-    async def _end(self, context: InvocationContext, error: Exception | None) -> None:
-        work = self._work.pop(context.invocation_id, None)
-        if work is not None:
-            await self._let_go(work, error)
-
-    async def _let_go(self, work: _Work, error: Exception | None) -> None:
-        self._service.resumed.forget(work.record)
-        await work.calls.let_go()
-        await self._service.runs.end(work.record, error)
+    async def _let_go(self, invocation_id: str, error: Exception | None) -> None:
+        record = self._records.pop(invocation_id, None)
+        if record is not None:
+            self._service.resumed.forget(record)
+            await self._service.runs.end(record, error)
 
 
 def _key(context: ToolContext) -> str:

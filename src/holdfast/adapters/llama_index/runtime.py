@@ -13,6 +13,7 @@ from workflows.runtime.types.internal_state import BrokerState
 from workflows.runtime.types.plugin import ExternalRunAdapter, InternalRunAdapter, Runtime
 
 from holdfast.adapters.kept import Kept, KeptSessions
+from holdfast.adapters.llama_index.event_classes import for_reading
 from holdfast.adapters.llama_index.run_keeper import KeepingRunAdapter, RunKeeper
 from holdfast.adapters.llama_index.snapshots import context_of
 from holdfast.adapters.opening import AdapterStore
@@ -27,7 +28,7 @@ class HoldfastRuntime(BaseRuntimeDecorator):
     ``workflow = Report(runtime=HoldfastRuntime(url=..., session_id="report-7"))``, and then
     ``await workflow.run(ctx=runtime.resume(workflow), topic="kelp")`` begins it, or goes on.
     One runtime is one session, with one run at a time. ``serializer`` writes and reads what is
-    kept; without one that is JSON, and only classes that the workflow declares are revived.
+    kept; without one that is JSON, and only events of the program and its typed state are revived.
     """
 
     def __init__(
@@ -73,7 +74,8 @@ class HoldfastRuntime(BaseRuntimeDecorator):
         if head is None:
             return None
         try:
-            return context_of(workflow, head.state, self.get_serializer(workflow))
+            serializer = for_reading(self.get_serializer(workflow), workflow)
+            return context_of(workflow, head.state, serializer)
         except AdapterError as error:
             raise AdapterError(f"session {self._session_id!r}: {error}") from error
 

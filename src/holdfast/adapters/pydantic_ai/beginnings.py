@@ -61,13 +61,15 @@ def begin(
     _check_history(turn, history, session_id)
     messages = loaded(turn.messages)
     is_same = prompt is None or prompt == turn.prompt
-    if turn.finished and is_again and is_same:
+    results = node.deferred_tool_results
+    has_results = results is None or _are_answered(results, messages)
+    if turn.finished and is_again and is_same and has_results:
         messages = _up_to_answer(messages)
     elif turn.finished:
         return Beginning(asked, node, messages)
     elif not is_same:
         return Beginning(asked, node, messages, is_left=True)
-    return _resumed(turn, messages, node)
+    return _resumed(turn, messages, node, has_results)
 
 
 def _check_history(turn: Turn, history: list[Any], session_id: str) -> None:
@@ -80,12 +82,11 @@ def _check_history(turn: Turn, history: list[Any], session_id: str) -> None:
         )
 
 
-def _resumed(turn: Turn, messages: list[Any], node: Any) -> Beginning:
+def _resumed(turn: Turn, messages: list[Any], node: Any, has_results: bool) -> Beginning:
     """Return the middle of a turn: its prompt is there, and so are the answers to it so far."""
     turn = replace(turn, finished=False)
     usage = usage_from_json(turn.usage)
-    results = node.deferred_tool_results
-    if results is not None and not _are_answered(results, messages):
+    if not has_results:
         return Beginning(turn, node, messages, usage=usage)
     node = replace(node, user_prompt=None, deferred_tool_results=None)
     last = messages[-1]

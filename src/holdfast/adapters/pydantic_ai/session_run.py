@@ -108,7 +108,10 @@ class SessionRun(AbstractCapability[Any]):
     # Its steps
 
     async def before_model_request(self, ctx: RunContext[Any], request_context: Any) -> Any:
-        """Keep what the model is about to be asked."""
+        """Keep what the model is about to be asked: a prompt, or what tools gave.
+
+        Here and not when tools have ended, as the framework completes a request on the way.
+        """
         self._journal.check()
         self._check_effects(ctx)
         last = ctx.messages[-1]
@@ -119,15 +122,17 @@ class SessionRun(AbstractCapability[Any]):
 
     def _check_effects(self, ctx: RunContext[Any]) -> None:
         """Refuse effects of tools that the agent has not got: a name with a typo guards nothing."""
+        if self._is_checked:
+            return
+        self._is_checked = True
         has = set((ctx.tool_manager.tools or {}) if ctx.tool_manager is not None else {})
         missing = [name for name in checked_effects(self._effects) if name not in has]
-        if missing and not self._is_checked:
+        if missing:
             raise InvalidArgumentError(
                 f"effects names tools that the agent does not have: {', '.join(missing)} (its "
                 f"tools are {', '.join(sorted(has)) or 'none'}); give each agent a capability of "
                 "its own"
             )
-        self._is_checked = True
 
     async def after_model_request(
         self, ctx: RunContext[Any], *, request_context: Any, response: ModelResponse
@@ -138,16 +143,12 @@ class SessionRun(AbstractCapability[Any]):
         return response
 
     async def after_node_run(self, ctx: RunContext[Any], *, node: Any, result: Any) -> Any:
-        """Keep the model's answer before tools run, and what those gave before it is asked."""
+        """Keep the model's answer before tools run."""
         self._journal.check()
         if isinstance(node, UserPromptNode) and self._answer is not None:
             answer, self._answer = self._answer, None
             return result if isinstance(result, CallToolsNode) else CallToolsNode(answer)
-        if isinstance(node, CallToolsNode) and isinstance(result, ModelRequestNode):
-            await self._checkpoint(
-                ctx, [*ctx.messages, result.request], beginnings.name_of(result.request)
-            )
-        elif isinstance(node, ModelRequestNode) and ctx.messages[-1] is not self._last:
+        if isinstance(node, ModelRequestNode) and ctx.messages[-1] is not self._last:
             await self._checkpoint(ctx, ctx.messages, "model")
         return result
 

@@ -21,18 +21,30 @@ _STYLES: tuple[dict[str, Any], ...] = (
     {"indent": 2},
 )
 """How JSON is written; the number of one is stored, so none is ever removed or moved."""
+_DEEPEST = 100
+"""How deep a value may nest; one that nests deeper is kept as bytes."""
 
 
 def content_of(data: bytes) -> Content:
     """Return what is kept of bytes: a value if it gives the very same bytes again, else those."""
     try:
         value = json.loads(data)
-        for style in range(len(_STYLES)):
+        styles = range(len(_STYLES)) if _is_shallow(value, _DEEPEST) else ()
+        for style in styles:
             if _written(value, style) == data:
                 return {"json": value, "style": style} if style else {"json": value}
     except (ValueError, RecursionError):
         pass  # not JSON, or none that can be written: kept as bytes
     return {"bytes": bytes(data)}
+
+
+def _is_shallow(value: Any, levels: int) -> bool:
+    """Return whether a value nests no deeper than this."""
+    if isinstance(value, dict):
+        return levels > 0 and all(_is_shallow(each, levels - 1) for each in value.values())
+    if isinstance(value, list):
+        return levels > 0 and all(_is_shallow(each, levels - 1) for each in value)
+    return True
 
 
 def bytes_of(content: Any, key: str) -> bytes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from strands import Agent
@@ -13,9 +12,7 @@ from strands.middleware import ExecuteToolContext, ExecuteToolStage
 from strands.plugins import Plugin
 from strands.types.events import ToolResultEvent, TypedEvent
 
-from holdfast.adapters.held_calls import HeldCalls
 from holdfast.adapters.journal import Effects, checked_effects
-from holdfast.adapters.open_runs import OpenRun
 from holdfast.adapters.strands.keys import Place
 from holdfast.core.conversation.strands import answer_of, tool_result
 from holdfast.errors import InvalidArgumentError, RunError
@@ -25,15 +22,6 @@ if TYPE_CHECKING:
 
 _NATIVE = "tool_result"
 _Next = Callable[[ExecuteToolContext], AsyncGenerator[TypedEvent, None]]
-
-
-@dataclass(frozen=True, slots=True)
-class _Work:
-    """One invocation of an agent under way."""
-
-    session_id: str
-    opened: OpenRun
-    calls: HeldCalls
 
 
 class HoldfastPlugin(Plugin):
@@ -52,8 +40,8 @@ class HoldfastPlugin(Plugin):
         self._storage = storage
         self._effects = checked_effects(effects)
         self._approval = approval
-        self._work: dict[int, _Work] = {}
-        """By the id of the agent."""
+        self._held: dict[int, str] = {}
+        """The sessions that are held, by the ids of the agents in them."""
 
     def init_agent(self, agent: Agent) -> None:
         """Stand around the agent's tools, and at the beginning and the end of its invocations."""
@@ -68,35 +56,34 @@ class HoldfastPlugin(Plugin):
                 "the plugin of Holdfast is for agents with a session: Agent(session_manager="
                 "SnapshotSessionManager(session_id, storage=storage, save_latest_on='message'))"
             )
-        await self._let_go(agent, None)  # an invocation that was cancelled says nothing of its end
+        await self._let_go(agent)  # an invocation that was cancelled says nothing of its end
         session_id = Place.of(f"session/{agent.session_id}/scopes").session_id
         tags = {"native_session_id": agent.session_id}
-        opened = await self._storage.runs.begin(
+        await self._storage.runs.begin(
             session_id, self._effects, self._approval, tags, state={"entries": {}}
         )
-        self._work[id(agent)] = _Work(session_id, opened, HeldCalls(opened.journal))
+        self._held[id(agent)] = session_id
 
     async def _end(self, event: AfterInvocationEvent) -> None:
-        await self._let_go(event.agent, None)
+        await self._let_go(event.agent)
 
-    async def _let_go(self, agent: Agent, error: Exception | None) -> None:
-        work = self._work.pop(id(agent), None)
-        if work is not None:
-            await work.calls.let_go()
-            await self._storage.runs.end(work.session_id, error)
+    async def _let_go(self, agent: Agent) -> None:
+        session_id = self._held.pop(id(agent), None)
+        if session_id is not None:
+            await self._storage.runs.end(session_id)
 
     async def _execute(
         self, context: ExecuteToolContext, next_fn: _Next
     ) -> AsyncGenerator[TypedEvent, None]:
         """Run a tool, recorded before and after; or give what it gave before."""
-        work = self._work.get(id(context.agent))
-        if work is None:
+        opened = self._storage.runs.of(self._held.get(id(context.agent), ""))
+        if opened is None:
             async for event in next_fn(context):
                 yield event
             return
         use = context.tool_use
         key = _key(context.agent, use["toolUseId"])
-        begun = await work.calls.begin(use["name"], key, use["input"])
+        begun = await opened.calls.begin(use["name"], key, use["input"])
         if begun.is_recorded:
             yield ToolResultEvent(_given_again(use["toolUseId"], begun.output))
             return
@@ -109,12 +96,12 @@ class HoldfastPlugin(Plugin):
                     result = event.tool_result
                 yield event
         except Exception as error:  # it asks people, and is run anew when they have answered
-            await work.calls.fail(key, RunError(f"{use['name']} stopped: {type(error).__name__}"))
+            await opened.calls.fail(key, RunError(f"{use['name']} stopped: {type(error).__name__}"))
             raise
         if result is None:
-            await work.calls.fail(key, RunError(f"{use['name']} stopped to ask"))
+            await opened.calls.fail(key, RunError(f"{use['name']} stopped to ask"))
         else:
-            await work.calls.end(key, _recorded(result))
+            await opened.calls.end(key, _recorded(result))
 
 
 def _key(agent: Agent, call_id: str) -> str:

@@ -218,7 +218,7 @@ def _state(messages: list[Any], conversation: Conversation) -> Any:
 
 
 def _place(state: Any, session_id: str, checkpoint_id: str) -> tuple[Any, dict[str, Any]]:
-    """Give every entry its session, and those that have none a time."""
+    """Give what was written here a session and a time."""
     seconds = (uuid.UUID(checkpoint_id).int >> 80) / 1000
     return {**state, "entries": placed(state["entries"], session_id, seconds)}, {}
 

@@ -131,23 +131,45 @@ def _has_uuid(entry: Entry) -> bool:
     return isinstance(entry.get("uuid"), str)
 
 
-def linked(messages: Sequence[Any]) -> list[dict[str, Any]]:
-    """Return entries one behind the other, each with a uuid; those of a transcript keep theirs."""
-    found: list[dict[str, Any]] = []
+def linked(messages: Sequence[Any]) -> list[Any]:
+    """Return entries of which each new one follows the one before; those of a transcript stay."""
+    found: list[Any] = []
     before: str | None = None
     for entry in messages:
         own = entry.get("uuid")
         if not isinstance(own, str):
             own = made_uuid(before or "", json.dumps(entry, sort_keys=True, default=str))
-        found.append({**entry, "parentUuid": before, "uuid": own})
-        if entry.get("type") == "assistant" and "id" not in entry["message"]:
-            found[-1]["message"] = {**entry["message"], "id": f"msg_{own.replace('-', '')[:24]}"}
+            entry = {**entry, "parentUuid": before, "uuid": own}
+            if entry["type"] == "assistant":
+                made_id = f"msg_{own.replace('-', '')[:24]}"
+                entry["message"] = {"id": made_id, **entry["message"]}
+        found.append(entry)
         before = own
     return found
 
 
 def placed(entries: Sequence[Any], session_id: str, seconds: float) -> list[dict[str, Any]]:
-    """Return entries as those of a session; a time is given to those that have none."""
+    """Return entries of which those that are new have a session and a time."""
     now = datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
-    at = now.replace("+00:00", "Z")
-    return [{"timestamp": at, **entry, "sessionId": session_id} for entry in entries]
+    own = {"timestamp": now.replace("+00:00", "Z"), "sessionId": session_id}
+    return [{**own, **entry} for entry in entries]
+
+
+def resumable(entries: Sequence[Any], session_id: str) -> list[Any]:
+    """Return entries as Claude's program takes them for those of a session.
+
+    Of a fork they name the session that they were said in; and what came back from another
+    framework lacks some of the entries that others follow.
+    """
+    known = {entry["uuid"] for entry in entries if _has_uuid(entry)}
+    found: list[Any] = []
+    before: str | None = None
+    for entry in entries:
+        changes: dict[str, Any] = {}
+        if entry.get("sessionId", session_id) != session_id:
+            changes["sessionId"] = session_id
+        if entry.get("parentUuid") is not None and entry["parentUuid"] not in known:
+            changes["parentUuid"] = before
+        found.append({**entry, **changes} if changes else entry)
+        before = entry["uuid"] if _has_uuid(entry) else before
+    return found

@@ -92,6 +92,9 @@ def _write(conversation: Conversation, lost: Lost) -> list[Any]:
         elif message["role"] == "assistant":
             found += _assistant(message, lost, path)
         else:
+            leads = all(each["role"] == "system" for each in found) and not lost.first
+            if message["role"] == "system" and leads:
+                lost.add(f"$.messages[{i}]", "all before it is lost, so that it leads")
             content = _content(message["parts"], lost, path)
             found += [{"role": message["role"], "content": content}] if content else []
     return found

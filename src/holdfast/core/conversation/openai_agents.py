@@ -241,10 +241,14 @@ _WRITERS: dict[str, Callable[[Sequence[Part], str, Lost], list[Any]]] = {
 def state(messages: list[Any], conversation: Conversation) -> dict[str, Any]:
     """Return the state from which HoldfastRunner and HoldfastSession go on.
 
-    Calls without an answer are the end of a run that is not finished, so that they are run.
+    Calls without an answer are the end of a run that is not finished, so that they are run; but
+    none of those is which wait for a person's approval.
     """
     said = [part["content"] for part in conversation.system_instructions if part["type"] == "text"]
     items, run = unanswered(messages)
+    waiting = {each.get("tool_call_id") for each in conversation.interrupts}
+    if run is not None and any(item.get("call_id") in waiting for item in run["answer"]["output"]):
+        items, run = list(messages), None
     return {"items": items, "instructions": "\n\n".join(said) or None, "run": run}
 
 
