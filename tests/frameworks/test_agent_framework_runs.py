@@ -524,6 +524,16 @@ async def test_a_run_without_a_session_is_refused(
         await world.agent(provider).run(PROMPT)
 
 
+async def test_the_middleware_of_a_provider_that_the_agent_does_not_have_is_refused(
+    world: World, provider: HoldfastHistoryProvider, client: SyncClient
+) -> None:
+    async with HoldfastHistoryProvider(client) as other:
+        agent = world.agent(provider, middleware=[other.middleware])
+        with pytest.raises(InvalidArgumentError, match="not its own"):
+            await agent.run(PROMPT, session=session())
+    assert world.happened == []
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 import weakref
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
