@@ -126,6 +126,58 @@ def usual_conversations(draw: st.DrawFn) -> Conversation:
     return Conversation.of(messages)
 
 
+_NAMES = [
+    "role",
+    "type",
+    "kind",
+    "content",
+    "parts",
+    "text",
+    "messages",
+    "values",
+    "checkpoint",
+    "tool_calls",
+    "id",
+    "name",
+    "arguments",
+    "args",
+    "input",
+    "output",
+    "data",
+    "source",
+    "part_kind",
+    "events",
+    "state",
+    "items",
+    "llm_context",
+    "message",
+    "author",
+    "function_call",
+    "functionCall",
+    "tool_call_id",
+    "contents",
+    "llm_messages",
+    "uuid",
+    "inline_data",
+    "toolUse",
+    "toolResult",
+    "blocks",
+    "steps",
+    "memory",
+    "context",
+    "call_id",
+    "response",
+    "image",
+    "image_url",
+    "url",
+    "base64",
+    "mime_type",
+    "summary",
+    "thinking",
+    "is_error",
+    "status",
+]
+
 ANYTHING = st.recursive(
     st.none()
     | st.booleans()
@@ -140,14 +192,7 @@ ANYTHING = st.recursive(
         st.lists(inner, max_size=4)
         | st.tuples(inner, inner)
         | st.dictionaries(
-            st.sampled_from(
-                "role type kind content parts text messages values checkpoint tool_calls id name "
-                "arguments args input output data source part_kind events state items llm_context "
-                "message author function_call functionCall tool_call_id contents llm_messages uuid "
-                "inline_data toolUse toolResult blocks steps memory context call_id response "
-                "image image_url url base64 mime_type summary thinking is_error status".split()
-            )
-            | st.text(max_size=3),
+            st.sampled_from(_NAMES) | st.text(max_size=3),
             inner,
             max_size=5,
         )

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import SyncClient
-from holdfast.cli.output.messages import messages_in
+from holdfast.core.conversation.said import messages_in
 from tests.cli.kit import Holdfast, golden, normal
 
 MESSAGES = """
@@ -106,7 +106,7 @@ SHAPES = {
 def test_messages_are_recognised_by_their_shape(state: object, lines: list[str]) -> None:
     shown = [
         f"{m.role}: {m.text}" + "".join(f" {c.name}({c.arguments})" for c in m.calls)
-        for m in messages_in(state)
+        for m in messages_in("custom", state)
     ]
 
     assert shown == lines

@@ -73,7 +73,7 @@ def test_a_diff_of_a_thread_is_about_its_values(threads: Holdfast) -> None:
     said = threads.ok("diff", "talk@", COLUMNS="160")
     sent = threads.json("diff", "sends@~1")
 
-    assert said == "+ $.values.messages[1]: AIMessage(content='answer 1', type='ai', id='ai-1')\n"
+    assert said == "+ assistant: answer 1\n"
     assert sorted(sent["added"]) == [f"$.values.log[{number}]" for number in range(1, 5)]
     assert sent["removed"] == sent["changed"] == sent["moved"] == {}
 

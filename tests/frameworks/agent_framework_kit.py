@@ -1,9 +1,6 @@
 """An agent of Microsoft Agent Framework with a scripted model, for jobs, legs and tests."""
 
-import asyncio
-import os
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 from agent_framework import (
@@ -19,7 +16,8 @@ from agent_framework import (
     tool,
 )
 
-from tests.frameworks.kit import WORLD, point, workspace
+from tests.frameworks.beside import first_tool_is_recorded
+from tests.frameworks.kit import point, workspace
 from tests.frameworks.reference import ANSWER, CALLS, RESULTS, SAID, SYSTEM
 
 Script = Callable[[Sequence[Message]], list[Content]]
@@ -81,15 +79,8 @@ async def depth(harbour: str, unit: str = "m") -> str:
 @tool(approval_mode="never_require")
 async def tide(harbour: str) -> str:
     """Tell whether the water rises."""
-    await _first_tool_is_recorded()
+    await first_tool_is_recorded()
     return await _measured("tide")
-
-
-async def _first_tool_is_recorded() -> None:
-    """Wait for the tool that runs beside this one, so that there is a moment between the two."""
-    world = os.environ.get(WORLD)
-    while world is not None and "run:after_end" not in Path(world).read_text("utf-8"):
-        await asyncio.sleep(0)
 
 
 async def _measured(name: str) -> str:

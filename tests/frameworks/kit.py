@@ -6,16 +6,22 @@ so by itself, at its crash points. A run to the end tells all points; then each 
 """
 
 import asyncio
+import atexit
 import importlib
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
+import threading
+import traceback
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 ROOT = Path(__file__).parents[2]
 WORLD, KILL_AT, PLACE = "HOLDFAST_WORLD", "HOLDFAST_KILL_AT", "HOLDFAST_PLACE"
@@ -53,11 +59,12 @@ def _killed_at(name: str) -> None:
 _SAVES = ("sqlite:begun", "sqlite:chunks_written", "sqlite:committed")
 """Of the crash points of a store: before a write, in its middle, and when it is acknowledged."""
 _RUNS = ("run:before_tool", "run:after_tool", "run:after_end")
-_UNRECORDED = ("run:before_tool", "run:after_tool", "sqlite:begun", "sqlite:chunks_written")
-"""Moments at which what was done last may not be recorded yet."""
+_UNRECORDED = ("run:before_tool", "run:after_tool", *_SAVES)
+"""Moments at which what was done last may not be recorded yet: files are written first."""
 
 
-def _saving(name: str) -> None:
+def saving(name: str) -> None:
+    """Say what Holdfast writes, as ``point`` does what happens."""
     if name in _SAVES or name in _RUNS:
         world = os.environ.get(WORLD)
         if world is not None:
@@ -94,24 +101,16 @@ class Job:
     def start(self, kill_at: str | None = None) -> Told:
         """Start the job in a process of its own; by default to its end."""
         environment = {
-            **os.environ,
             WORLD: str(self.world),
             PLACE: str(self.place),
             KILL_AT: kill_at or "",
-            "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),
             "HOLDFAST_URL": "",
         }
-        done = subprocess.run(
-            [sys.executable, "-W", "ignore", "-m", "tests.frameworks.kit", self.name, self.url],
-            env=environment,
-            cwd=self.directory,
-            capture_output=True,
-            text=True,
-            timeout=100,
-        )
-        last = done.stdout.rstrip().rpartition("\n")[2]
-        output = json.loads(last) if done.returncode == 0 else None
-        return Told(done.returncode, output, done.stderr)
+        said, errors = self.directory / "said", self.directory / "errors"
+        code = Starter.of(self.name).start(environment, self.directory, self.url, said, errors)
+        last = said.read_text("utf-8").rstrip().rpartition("\n")[2]
+        output = json.loads(last) if code == 0 else None
+        return Told(code, output, errors.read_text("utf-8", "replace"))
 
     def happened(self) -> Counter[str]:
         """Return how often each thing happened in its world, over all its starts."""
@@ -178,19 +177,77 @@ def _world(happened: Counter[str]) -> Counter[str]:
     return Counter({k: n for k, n in happened.items() if not k.startswith(("sqlite:", "run:"))})
 
 
+class Starter:
+    """A process that has imported a job, and forks one for each start: frameworks import slowly."""
+
+    def __init__(self, name: str) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-W", "ignore", "-m", "tests.frameworks.kit", name],
+            cwd=ROOT,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        atexit.register(self._process.communicate)
+
+    @classmethod
+    @cache
+    def of(cls, name: str) -> "Starter":
+        """Return the one of a job."""
+        return cls(name)
+
+    def start(
+        self, environment: Mapping[str, str], cwd: Path, url: str, said: Path, errors: Path
+    ) -> int:
+        """Start the job and wait for its end; returns its code, or which signal killed it."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        request = [dict(environment), str(cwd), url, str(said), str(errors)]
+        self._process.stdin.write(json.dumps(request) + "\n")
+        self._process.stdin.flush()
+        return int(self._process.stdout.readline())
+
+
 def main() -> None:
-    """Carry out a job in this process: ``python -m tests.frameworks.kit NAME URL``."""
+    """Fork for each start that is asked for: ``python -m tests.frameworks.kit NAME``."""
+    job = importlib.import_module(f"tests.frameworks.jobs.{sys.argv[1]}")
+    started = [each.name for each in threading.enumerate()[1:]]
+    assert not started, f"importing the job starts threads, which a fork has not: {started}"
+    for line in sys.stdin:
+        environment, cwd, url, said, errors = json.loads(line)
+        child = os.fork()
+        if not child:
+            _carry_out(job, environment, cwd, url, said, errors)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+
+
+def _carry_out(
+    job: Any, environment: dict[str, str], cwd: str, url: str, said: str, errors: str
+) -> NoReturn:
+    """Carry out a job in a fork, which ends with it."""
     from holdfast.testing import crash_points
 
-    crash_points.install(_saving)
-    name, url = sys.argv[1:]
-    # ``python -m`` runs this file as __main__, and the job imports it by its own name.
-    job = importlib.import_module(f"tests.frameworks.jobs.{name}")
-    output = asyncio.run(job.main(url, SESSION))
-    print(json.dumps(output), flush=True)
+    code = 1
+    try:
+        os.environ.update(environment)
+        os.chdir(cwd)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        for path, handle in ((said, 1), (errors, 2)):
+            os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), handle)
+        random.seed()
+        crash_points.install(saving)
+        print(json.dumps(asyncio.run(job.main(url, SESSION))), flush=True)
+        code = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
 
 
 if __name__ == "__main__":
-    from tests.frameworks import kit
+    from tests.frameworks import kit  # the job imports it by its own name
 
     kit.main()

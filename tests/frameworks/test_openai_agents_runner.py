@@ -10,6 +10,8 @@ from agents import (
     InputGuardrailTripwireTriggered,
     MaxTurnsExceeded,
     ModelBehaviorError,
+    ModelRetrySettings,
+    ModelSettings,
     OutputGuardrailTripwireTriggered,
     RunConfig,
     RunHooks,
@@ -526,12 +528,69 @@ async def test_a_session_of_another_framework_and_a_damaged_one_are_refused(
     world: World, client: SyncClient
 ) -> None:
     client.save("openai_agents", Framework.STRANDS, {"messages": []}, session_id="other")
-    client.save("openai_agents", Framework.OPENAI_AGENTS, {"items": 7}, session_id="damaged")
-
-    for session_id, said in (("other", "strands"), ("damaged", "no conversation")):
-        with pytest.raises(AdapterError, match=said):
-            await HoldfastRunner.run(world.agent(), "go", session_id=session_id, client=client)
+    with pytest.raises(AdapterError, match="strands"):
+        await HoldfastRunner.run(world.agent(), "go", session_id="other", client=client)
+    run: dict[str, Any] = {"prompt": "go", "state": None, "answer": None, "outputs": {}}
+    states: list[Any] = [
+        {"items": 7},
+        {"items": [], "run": 7},
+        {"items": [], "run": {**run, "state": {}}},
+        {"items": [], "run": {**run, "answer": {"output": None}}},
+        {"items": [], "run": None, "ended": 7},
+        {"items": [], "run": None, "ended": {"run": {}}},
+        {"messages": []},
+        [],
+        7,
+    ]
+    for damaged in states:
+        client.save("openai_agents", Framework.OPENAI_AGENTS, damaged, session_id="damaged")
+        with pytest.raises(AdapterError, match="no conversation"):
+            await HoldfastRunner.run(world.agent(), "go", session_id="damaged", client=client)
     assert world.happened == []
+
+
+async def test_agents_that_are_others_than_before_are_refused_but_for_a_new_prompt(
+    world: World, client: SyncClient
+) -> None:
+    world.fails_at = "model 2"
+    with pytest.raises(ConnectionError):
+        await HoldfastRunner.run(world.agent(), "go", session_id="s", client=client)
+    other = world.agent(name="somebody else")
+
+    with pytest.raises(AdapterError, match=r"'s' cannot go on with these agents"):
+        await HoldfastRunner.run(other, "go", session_id="s", client=client)
+    result = await HoldfastRunner.run(other, "hello", session_id="s", client=client)
+
+    assert users(result.to_input_list()) == ["go", "hello"]
+
+
+async def test_a_request_that_the_sdk_tries_again_is_one_step(
+    world: World, client: SyncClient
+) -> None:
+    def twice(data: Any) -> bool:
+        return isinstance(data.error, ConnectionError)
+
+    settings = ModelSettings(retry=ModelRetrySettings(max_retries=2, policy=twice))
+    for at in ("model 0", "model 2"):
+        world.fails_at = at
+        await HoldfastRunner.run(
+            world.agent(model_settings=settings), "go", session_id=at, client=client
+        )
+        names = [step.step_name for step in client.timeline("openai_agents", at)]
+        assert [names.count(name) for name in ("model", "tools", "failed")] == [3, 2, 0]
+
+
+async def test_without_a_prompt_there_has_to_be_something_to_go_on_with(
+    world: World, client: SyncClient
+) -> None:
+    with pytest.raises(InvalidArgumentError, match=r"'s'.*give a prompt"):
+        await HoldfastRunner.run(world.agent(), session_id="s", client=client)
+
+    await HoldfastRunner.run(world.agent(), "go", session_id="s", client=client)
+    result = await HoldfastRunner.run(world.agent(), session_id="s", client=client)
+
+    assert result.final_output == "done: sent c"
+    assert users(result.to_input_list()) == ["go"]
 
 
 async def test_a_model_that_cannot_stream_is_run(client: SyncClient) -> None:
@@ -546,3 +605,82 @@ async def test_a_model_that_cannot_stream_is_run(client: SyncClient) -> None:
     )
 
     assert result.final_output == "whole"
+
+
+class Bare:
+    """A context that nobody can write down."""
+
+    def __init__(self) -> None:
+        self.lock = asyncio.Lock()
+
+
+@pytest.mark.parametrize("context", [Bare(), Report(title="x", lines=1), None])
+async def test_a_context_without_a_serializer_is_the_one_that_is_given(
+    client: SyncClient, context: Any
+) -> None:
+    world = World()
+    seen: list[Any] = []
+
+    def instructions(given: Any, agent: Any) -> str:
+        seen.append(given.context)
+        return "Be brief."
+
+    world.instructions = instructions
+    world.fails_at = "model 2"
+    with pytest.raises(ConnectionError):
+        await HoldfastRunner.run(
+            world.agent(), "go", session_id="s", client=client, context=context
+        )
+    await HoldfastRunner.run(world.agent(), "go", session_id="s", client=client, context=context)
+
+    assert len(seen) == 4
+    assert all(each is context for each in seen)
+
+
+async def test_who_stops_listening_to_a_run_ends_it(world: World, client: SyncClient) -> None:
+    run = HoldfastRunner.run_streamed(world.agent(), "go", session_id="s", client=client)
+    assert "KeptRun" in repr(run)
+    events = run.stream_events()
+    async for event in events:
+        if event.type == "run_item_stream_event":
+            break
+    await events.aclose()
+    happened = list(world.happened)
+
+    result = await HoldfastRunner.run(world.agent(), "go", session_id="s", client=client)
+
+    assert happened[0] == "model 0"
+    assert world.happened.count("model 0") == 1
+    assert "model 2" not in happened
+    assert result.final_output == "done: sent c"
+
+
+async def test_a_tool_that_takes_too_long_is_told_to_the_model(
+    world: World, client: SyncClient
+) -> None:
+    def program() -> Agent[Any]:
+        agent = world.agent()
+        send = agent.tools[1]
+
+        async def slow(context: Any, arguments: str) -> str:
+            await asyncio.Event().wait()
+            return "never"
+
+        send.on_invoke_tool = slow
+        send.timeout_seconds = 0.01
+        return agent
+
+    result = await HoldfastRunner.run(program(), "go", session_id="s", client=client)
+
+    assert "timed out" in result.final_output
+    assert world.happened == ["model 0", "look a", "model 2", "model 3"]
+
+
+async def test_a_run_that_is_cancelled_before_it_began_does_nothing(
+    world: World, client: SyncClient
+) -> None:
+    run = HoldfastRunner.run_streamed(world.agent(), "go", session_id="s", client=client)
+    run.cancel()
+
+    assert [event async for event in run.stream_events()] == []
+    assert client.sessions() == []

@@ -35,6 +35,7 @@ def test_the_examples_of_its_page_run(framework: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.filterwarnings("ignore::ImportWarning")  # of CrewAI, when it is first imported
 @pytest.mark.parametrize("name", [each for each in modules() if adapter_of(each) in HERE])
 def test_the_examples_of_its_modules_run(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -99,6 +99,9 @@ def test_a_process_that_was_killed_here_is_followed_at_once(kept_url: str) -> No
         child.wait()
         with client.session(AGENT, session_id=SESSION) as run:
             assert run.state == {"by": "the other"}
+            assert run.follows_crash
+        with client.session(AGENT, session_id=SESSION) as run:
+            assert not run.follows_crash
 
 
 def test_of_processes_that_open_a_session_at_once_each_has_it_alone(kept_url: str) -> None:

@@ -313,7 +313,7 @@ def test_a_conversation_comes_back_from_its_envelope(conversation: Conversation)
     ANYTHING
     | st.fixed_dictionaries(
         {"format": st.just("holdfast.conversation/1")},
-        optional={name: ANYTHING for name in ("messages", "lost", "plan", "context")},
+        optional=dict.fromkeys(("messages", "lost", "plan", "context"), ANYTHING),
     )
 )
 def test_what_is_no_envelope_is_refused(junk: Any) -> None:

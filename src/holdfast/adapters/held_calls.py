@@ -1,4 +1,4 @@
-"""Journaled calls of frameworks that say when a tool begins and ends, but make the call themselves."""
+"""Journaled calls of frameworks that tell when a tool begins and ends, but run it themselves."""
 
 from __future__ import annotations
 
@@ -67,10 +67,15 @@ class HeldCalls:
             if problem is not None and problem is not error:
                 raise problem
 
-    async def let_go(self) -> None:
-        """Leave the calls that are under way: of their end nothing is known."""
+    async def let_go(self) -> bool:
+        """Leave the calls that are under way: of their end nothing is known.
+
+        Returns whether there were any.
+        """
         held, self._held = self._held, {}
-        for call, _ in held.values():
+        under_way = [call for call, _ in held.values() if not call.done()]  # else its loop is over
+        for call in under_way:
             call.cancel()
-        if held:
-            await asyncio.wait([call for call, _ in held.values()])
+        if under_way:
+            await asyncio.wait(under_way)
+        return bool(held)

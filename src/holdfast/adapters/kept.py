@@ -91,7 +91,9 @@ class KeptSessions:
                 f"{info.checkpoint_id!r}, {self.framework.value!r}), or use another session_id"
             )
         found = yield from restore(self._engine, info.checkpoint_id, True, "raw")
-        return Kept(found, info)
+        kept = Kept(found, info)
+        self._written.put(session_id, kept)  # what is changed next is what was seen
+        return kept
 
     def _last(self, session_id: str) -> Plan[CheckpointInfo | None]:
         query = Query(agent_id=self.agent_id, session_id=session_id, limit=1)

@@ -7,12 +7,15 @@ then written through that run, which holds it.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from holdfast.adapters.held_calls import HeldCalls
 from holdfast.adapters.journal import Effects, ToolJournal
 from holdfast.adapters.kept import KeptSessions
 from holdfast.adapters.opening import AdapterStore
+from holdfast.errors import HoldfastError
 from holdfast.session.async_run import AsyncRun
 
 
@@ -22,15 +25,32 @@ class OpenRun:
     def __init__(self, run: AsyncRun, effects: Effects | None) -> None:
         self.run = run
         self.journal = ToolJournal(run, effects)
+        self.calls = HeldCalls(self.journal)
+        self.problem: HoldfastError | None = None
+        """Why it came to no good end; whoever writes after that is told."""
 
     async def update(
         self, change: Callable[[Any], Any], *, name: str | None, tags: Mapping[str, Any]
     ) -> Any:
-        """Keep what a function makes of the state; returns it."""
-        self.journal.check()
+        """Keep what a function makes of the state; returns it.
+
+        What goes wrong ends the run, so that nothing is written past it and others may go on.
+        """
+        if self.problem is not None:
+            raise self.problem
+        try:
+            self.journal.check()
+            return await self._update(change, name, tags)
+        except HoldfastError as error:
+            self.problem = error
+            await self.close(asyncio.CancelledError())
+            raise
+
+    async def _update(
+        self, change: Callable[[Any], Any], name: str | None, tags: Mapping[str, Any]
+    ) -> Any:
         before = self.run.state
-        # The state of a run in a new session is an empty dict.
-        state = self.run.state = change(before or None)
+        state = self.run.state = change(before)
         try:
             await self.run.checkpoint(name, **tags)
         except BaseException:
@@ -38,6 +58,10 @@ class OpenRun:
                 self.run.state = before
             raise
         return state
+
+    async def close(self, error: BaseException | None) -> None:
+        """Let go of the session, and say how the work in it ended."""
+        await self.run.__aexit__(None if error is None else type(error), error, None)
 
 
 class OpenRuns:
@@ -58,28 +82,42 @@ class OpenRuns:
         effects: Effects | None,
         approval: Any = None,
         tags: Mapping[str, Any] | None = None,
+        *,
+        state: Any = None,
     ) -> OpenRun:
-        """Hold a session while an agent works in it; SessionBusyError if another does."""
+        """Hold a session while an agent works in it; an error if another does.
+
+        ``state`` is what a new one begins with.
+        """
         run = self._store.async_client.session(
             self._kept.agent_id,
             session_id,
             framework=self._kept.framework,
             workspace=self._kept.workspace,
+            state=state,
             approval=approval,
             on_divergence="live",  # another prompt than the one that was cut off
             **(tags or {}),
         )
+        known = self._open.get(session_id)
+        if known is not None and known.problem is not None:
+            del self._open[session_id]
         opened = OpenRun(await run.__aenter__(), effects)
         self._open[session_id] = opened
         return opened
 
     async def end(self, session_id: str, error: BaseException | None = None) -> None:
-        """Let go of a session, and say how the work in it ended."""
+        """Let go of a session, and say how the work in it ended.
+
+        Where calls were under way it was cut off, and nothing is kept of that.
+        """
         opened = self._open.pop(session_id, None)
         if opened is None:
             return
-        await opened.run.__aexit__(None if error is None else type(error), error, None)
-        if error is None:
+        if await opened.calls.let_go():
+            error = asyncio.CancelledError()
+        if opened.problem is None:
+            await opened.close(error)
             opened.journal.check()
 
     async def update(

@@ -238,13 +238,21 @@ def _as_it_was(
     child = found.info
     for parent in (yield from ancestors(child.checkpoint_id)):
         if parent.framework is not child.framework:
-            seen = (yield from held(engine, child.checkpoint_id)).conversation
+            first = yield from held(engine, child.checkpoint_id)
             before = yield from held(engine, parent.checkpoint_id)
-            own = before.conversation
+            seen, own = first.conversation, before.conversation
             if seen is None or own is None or before.native is None:
                 break
-            settled = with_originals(settled, seen, own)
+            settled = with_originals(settled, seen, own, _lost_before(first))
             if parent.framework.value == framework:
                 return settled, list(before.native.messages)
         child = parent
     return settled, []
+
+
+def _lost_before(first: Held) -> list[str]:
+    """Return what was lost on the way to the first checkpoint of a session."""
+    context = first.checkpoint.agent_context
+    told = context.get(CONTINUED) if isinstance(context, dict) else None
+    lost = told.get("lost") if isinstance(told, dict) else None
+    return [each for each in lost if isinstance(each, str)] if isinstance(lost, list) else []

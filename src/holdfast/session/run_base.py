@@ -11,6 +11,7 @@ from holdfast.runtime.steps import Plan
 from holdfast.session import calls
 from holdfast.session.effects import Effect, takes
 from holdfast.session.files import Files
+from holdfast.session.lease import CRASHED
 from holdfast.session.open_session import OpenSession
 from holdfast.session.options import SessionOptions
 from holdfast.session.recovery import Recovered
@@ -71,6 +72,11 @@ class RunBase:
     def resumed(self) -> bool:
         """Whether the session was there before this run."""
         return self._opened.opening is not None
+
+    @property
+    def follows_crash(self) -> bool:
+        """Whether who worked on the session before was cut off, and did not let go of it."""
+        return self._opened.checkpointer.lease.before == CRASHED
 
     @property
     def recovered(self) -> Recovered | None:

@@ -38,14 +38,19 @@ def answers(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
     return ModelResponse(parts=SCRIPT[said])
 
 
+def world() -> str:
+    path = Path(os.environ[WORLD])
+    return path.read_text("utf-8") if path.exists() else ""
+
+
 async def first_tool_is_recorded() -> None:
     """Wait until the tool that runs beside this one has ended, so that it need not run again."""
-    world = Path(os.environ[WORLD])
-    while "run:after_end" not in world.read_text("utf-8"):
+    while "run:after_end" not in world():
         await asyncio.sleep(0)
 
 
 def agent_of(capability: HoldfastCapability) -> Agent:
+    had_run = "tool depth done" in world()  # before this process was started
     agent = Agent(
         FunctionModel(answers), instructions="You are a pilot.", capabilities=[capability]
     )
@@ -58,7 +63,8 @@ def agent_of(capability: HoldfastCapability) -> Agent:
 
     @agent.tool_plain
     async def tide(harbour: str) -> dict[str, bool]:
-        await first_tool_is_recorded()
+        if not had_run:
+            await first_tool_is_recorded()
         point("tool tide")
         point("tool tide done")
         return {"rising": True}

@@ -1,7 +1,7 @@
 """An agent of smolagents that calls two tools at once, writes a file, and answers."""
 
 import asyncio
-from typing import Any
+from typing import Any, ClassVar
 
 from smolagents import ChatMessage, LogLevel, Model, Tool, ToolCallingAgent
 from smolagents.models import ChatMessageToolCall, ChatMessageToolCallFunction, MessageRole
@@ -44,7 +44,7 @@ class Scripted(Model):
 class Depth(Tool):
     name = "depth"
     description = "Tell how deep a harbour is."
-    inputs = {
+    inputs: ClassVar[dict[str, Any]] = {
         "harbour": {"type": "string", "description": "its name"},
         "unit": {"type": "string", "description": "of the answer"},
     }
@@ -59,7 +59,7 @@ class Depth(Tool):
 class Tide(Tool):
     name = "tide"
     description = "Tell whether the water rises."
-    inputs = {"harbour": {"type": "string", "description": "its name"}}
+    inputs: ClassVar[dict[str, Any]] = {"harbour": {"type": "string", "description": "its name"}}
     output_type = "string"
 
     def forward(self, harbour: str) -> str:
@@ -71,7 +71,7 @@ class Tide(Tool):
 class Note(Tool):
     name = "note"
     description = "Write a line into the harbour's book."
-    inputs = {"line": {"type": "string", "description": "to add"}}
+    inputs: ClassVar[dict[str, Any]] = {"line": {"type": "string", "description": "to add"}}
     output_type = "string"
 
     def forward(self, line: str) -> str:

@@ -40,12 +40,14 @@ class HoldfastHistoryProvider(HistoryProvider):
         effects: Effects | None = None,
         approval: Any = None,
         approve_when: Any = None,
+        approval_expires_seconds: float | None = None,
+        approval_timeout: float | None = None,
         workspace: Any = None,
     ) -> None:
         """Keep sessions in the store of a client or a URL; ``HOLDFAST_URL`` if neither is given.
 
         ``effects`` says what tools do to the world, by their names: ``{"send": "irreversible"}``.
-        ``approval`` and ``approve_when`` are those of ``client.session``. The files of a
+        ``approval`` and what follows it are those of ``client.session``. The files of a
         ``workspace`` go with the session.
         """
         super().__init__(checked_name("source_id", source_id))
@@ -54,6 +56,8 @@ class HoldfastHistoryProvider(HistoryProvider):
             "workspace": workspace,
             "approval": approval,
             "approve_when": approve_when,
+            "approval_expires_seconds": approval_expires_seconds,
+            "approval_timeout": approval_timeout,
         }
         self._agent_id = checked_name("agent_id", agent_id)
         self._store = AdapterStore.given(client, url)
@@ -102,16 +106,22 @@ class HoldfastHistoryProvider(HistoryProvider):
         return turn
 
     def _check_effects(self, context: Any) -> None:
-        """Refuse effects of tools that the agent does not have, unless they come from servers."""
-        own = context.agent.default_options.get("tools") or []
+        """Refuse effects of tools that the agent does not have, where all of them are known."""
+        agent = context.agent
+        own = _options(agent).get("tools") or []
         given = context.tools if isinstance(context.tools, (list, tuple)) else [context.tools]
         names = {getattr(tool, "name", getattr(tool, "__name__", None)) for tool in (*own, *given)}
         unknown = sorted(set(self._effects) - names)
-        if unknown and not context.agent.mcp_tools:
+        others = [
+            each
+            for each in getattr(agent, "context_providers", [])
+            if not isinstance(each, HistoryProvider)
+        ]
+        if unknown and not others and not getattr(agent, "mcp_tools", None):
             known = ", ".join(sorted(filter(None, names))) or "none"
             raise InvalidArgumentError(
                 f"effects names {unknown[0]!r}, which is no tool of agent "
-                f"{context.agent.name!r}: its tools are {known}"
+                f"{agent.name!r}: its tools are {known}"
             )
 
     # What the framework asks for
@@ -181,5 +191,10 @@ def _checked(session_id: str | None) -> str:
 
 def _instructions(agent: Any) -> list[Any]:
     """Return the agent's instructions as parts, for who goes on in another framework."""
-    given = agent.default_options.get("instructions")
+    given = _options(agent).get("instructions")
     return [text(given)] if isinstance(given, str) and given else []
+
+
+def _options(agent: Any) -> dict[str, Any]:
+    """Return what an agent asks its models with; agents of other kinds have none."""
+    return getattr(agent, "default_options", None) or {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from agent_framework import (
@@ -10,7 +10,6 @@ from agent_framework import (
     AgentResponse,
     ChatMiddleware,
     FunctionMiddleware,
-    MiddlewareBundle,
     MiddlewareFailure,
     MiddlewareTermination,
     ResponseStream,
@@ -24,14 +23,15 @@ Begin = Callable[[Any], Awaitable[Turn]]
 Find = Callable[[Any], Turn | None]
 
 
-class HoldfastMiddleware(MiddlewareBundle, Sequence[Any]):
-    """All three, as one: ``middleware=[provider.middleware]``, or without the brackets.
+class HoldfastMiddleware(AgentMiddleware, Sequence[Any]):
+    """Opens the session for a run and keeps its end; brings along what is around models and tools.
 
-    As a sequence it holds itself alone, so that none of its parts can be left out.
+    ``middleware=[provider.middleware]``, or without the brackets: as a sequence it holds itself.
     """
 
     def __init__(self, begin: Begin, find: Find) -> None:
-        super().__init__([_AroundRuns(begin), _AroundModels(find), _AroundTools(find)])
+        self._begin = begin
+        self._inner = [_AroundTools(find), _AroundModels(find)]
 
     def __len__(self) -> int:
         return 1
@@ -39,18 +39,10 @@ class HoldfastMiddleware(MiddlewareBundle, Sequence[Any]):
     def __getitem__(self, index: Any) -> Any:
         return (self,)[index]
 
-    def __iter__(self) -> Iterator[Any]:
-        return iter((self,))
-
-
-class _AroundRuns(AgentMiddleware):
-    """Opens the session for a run, and keeps its end."""
-
-    def __init__(self, begin: Begin) -> None:
-        self._begin = begin
-
     async def process(self, context: Any, call_next: Next) -> None:
         turn = await self._begin(context)
+        others = context.client_kwargs.get("middleware") or []
+        context.client_kwargs = {**context.client_kwargs, "middleware": [*others, *self._inner]}
         try:
             await call_next()
         except MiddlewareTermination:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from agent_framework import ChatResponse, Content
@@ -47,16 +48,29 @@ def content_of(call_id: str, kept: Any) -> dict[str, Any]:
 
 
 def fields_of(response: Any) -> dict[str, Any]:
-    """Return what an answer of a model holds beside its messages, as plain data."""
+    """Return what an answer of a model holds beside its messages, as plain data.
+
+    Of its additional properties those that are JSON; the framework itself keeps none of them.
+    """
     found = {name: getattr(response, name) for name in _FIELDS}
+    extra = found.pop("additional_properties") or {}
+    found["additional_properties"] = {name: each for name, each in extra.items() if _is_json(each)}
     return {name: _plain(value) for name, value in found.items() if value}
+
+
+def _is_json(value: Any) -> bool:
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _plain(value: Any) -> Any:
     """Return plain data: dicts of the framework's own classes become dicts."""
     if isinstance(value, dict):
         return {str(key): _plain(each) for key, each in value.items()}
-    return value
+    return str(value) if isinstance(value, str) else value
 
 
 def response_of(messages: list[Any], fields: dict[str, Any], options: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from agent_framework import AgentSession, SessionStore
@@ -14,13 +15,8 @@ from holdfast.errors import AdapterError, InvalidArgumentError
 from holdfast.model import Framework, checked_name
 
 
-class HoldfastSessionStore(SessionStore):
-    """Keeps each AgentSession that is set as a checkpoint of its session.
-
-    >>> from holdfast.adapters.agent_framework import HoldfastSessionStore
-    >>> store = HoldfastSessionStore(url="memory://")
-    >>> store.close()
-    """
+class _KeptSessions:
+    """Keeps each AgentSession that is set as a checkpoint of its session."""
 
     def __init__(
         self,
@@ -30,7 +26,6 @@ class HoldfastSessionStore(SessionStore):
         agent_id: str = Framework.AGENT_FRAMEWORK.value,
     ) -> None:
         """Keep sessions in the store of a client or a URL; ``HOLDFAST_URL`` if neither is given."""
-        super().__init__()
         self._store = AdapterStore.given(client, url)
         self._kept = KeptSessions(self._store, Framework.AGENT_FRAMEWORK, agent_id)
 
@@ -81,3 +76,14 @@ class HoldfastSessionStore(SessionStore):
     async def aclose(self) -> None:
         """Do what ``close`` does, on an event loop."""
         await self._store.aclose()
+
+
+with warnings.catch_warnings():
+    # That the framework may change what a session store is concerns who makes one, not who imports.
+    warnings.simplefilter("ignore")
+
+    class HoldfastSessionStore(_KeptSessions, SessionStore):
+        """Keeps each AgentSession that is set as a checkpoint of its session.
+
+        What a history provider keeps of the same session stays beside it.
+        """

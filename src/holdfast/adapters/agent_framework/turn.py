@@ -108,8 +108,9 @@ class Turn:
         each model call, all but what followed the last answer.
         """
         state = self._state
-        end = turn_state.tail(state) if self._given else state["turn"]["start"]
-        return loaded(turn_state.repaired(state["messages"][:end]))
+        start = state["turn"]["start"]
+        own = state["messages"][start : turn_state.tail(state)] if self._given else []
+        return loaded([*turn_state.repaired(state["messages"][:start]), *own])
 
     def recorded_answer(self, options: Any) -> Any:
         """Return the next answer of the model that was recorded; None if it is to be asked."""

@@ -23,7 +23,7 @@ def checked(state: Any, session_id: str) -> State:
     """Return the state of an agent's session; an error if it holds something else."""
     if state is None or state == {}:
         return {"messages": []}
-    if not isinstance(state, dict) or not isinstance(state.get("messages", []), list):
+    if not isinstance(state, dict) or not _is_whole(state):
         raise AdapterError(
             f"session {session_id!r} does not hold an agent's messages: it is damaged, or of "
             "another program; use another session_id, or go back with holdfast rollback"
@@ -34,6 +34,31 @@ def checked(state: Any, session_id: str) -> State:
             "messages: use another session_id for the agent"
         )
     return {**state, "messages": state.get("messages", [])}
+
+
+def _is_whole(state: State) -> bool:
+    messages, turn = state.get("messages", []), state.get("turn")
+    if not isinstance(messages, list) or not all(isinstance(each, dict) for each in messages):
+        return False
+    if turn is None:
+        return True
+    if not isinstance(turn, dict) or not isinstance(turn.get("failures"), dict):
+        return False
+    begins, responses = (turn.get("start"), turn.get("inputs")), turn.get("responses")
+    return (
+        all(type(each) is int and 0 <= each <= len(messages) for each in begins)
+        and isinstance(responses, list)
+        and all(_is_answer(each) for each in responses)
+    )
+
+
+def _is_answer(answer: Any) -> bool:
+    return (
+        isinstance(answer, dict)
+        and type(answer.get("at")) is int
+        and type(answer.get("count")) is int
+        and isinstance(answer.get("fields"), dict)
+    )
 
 
 def begun(state: State, inputs: list[Native]) -> None:

@@ -222,9 +222,7 @@ class HoldfastCheckpointStorage:
 
 
 def _listed(given: Any) -> list[Any]:
-    if isinstance(given, (str, type)):
-        return [given]
-    return list(given)
+    return list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
 
 
 def _named(given: Any) -> str:

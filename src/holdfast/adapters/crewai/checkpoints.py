@@ -14,6 +14,7 @@ from crewai.tasks.task_output import TaskOutput
 
 from holdfast.adapters.crewai import conversations
 from holdfast.adapters.crewai.dumping import crew_state
+from holdfast.adapters.crewai.heads import follow
 from holdfast.adapters.crewai.restoring import (
     check_tools,
     config_of,
@@ -48,15 +49,17 @@ class HoldfastCheckpoints:
         client: Client | SyncClient | None = None,
         url: str | None = None,
         agent_id: str = Framework.CREWAI.value,
+        workspace: Any = None,
     ) -> None:
         self.session_id = checked_name("session_id", session_id)
         self._store = AdapterStore.given(client, url)
-        self._kept = KeptSessions(self._store, Framework.CREWAI, agent_id)
+        self._kept = KeptSessions(self._store, Framework.CREWAI, agent_id, workspace)
         self._one_at_a_time = threading.Lock()
         self._crew: Crew | None = None
         self._run: object = None
         self._left: set[object] = set()
         self._finished: set[int] = set()
+        self._after: Kept | None = None
         # CrewAI warns that a callable object would prevent its checkpoints; this one makes them.
         warnings.filterwarnings("ignore", f"{type(self).__name__} callbacks", UserWarning)
 
@@ -93,8 +96,8 @@ class HoldfastCheckpoints:
             task = crew.tasks[place]
             name = f"task {place + 1}: {task.name or task.description.strip()}"[:80]
             tags = {"tasks_done": len(finished), "tasks": len(crew.tasks)}
-            self._run_plan(
-                self._kept.update(self.session_id, lambda _: state, name=name, tags=tags)
+            self._after = self._run_plan(
+                follow(self._kept, self.session_id, state, name=name, after=self._after, tags=tags)
             )
             self._finished = finished
 
@@ -122,11 +125,12 @@ class HoldfastCheckpoints:
             )
         if self._crew is not crew or self._run not in (None, run):
             self._left.add(self._run)
+            self._after = self._head()
             self._finished = set()  # kicked off anew: outputs of the run before count no more
         self._crew, self._run = crew, run
 
-    def _begins(self, crew: Crew, finished: set[int]) -> None:
-        self._crew, self._run, self._finished = crew, None, finished
+    def _begins(self, crew: Crew, finished: set[int], head: Kept) -> None:
+        self._crew, self._run, self._finished, self._after = crew, None, finished, head
         self._left.clear()
 
     def resume(self, crew: Crew) -> bool:
@@ -142,7 +146,7 @@ class HoldfastCheckpoints:
         if head is None:
             return False
         finished = put_onto(crew, kept_crew(head.state, self.session_id), self.session_id)
-        self._begins(crew, finished)
+        self._begins(crew, finished, head)
         return True
 
     def latest(self) -> CheckpointConfig | None:
@@ -171,7 +175,7 @@ class HoldfastCheckpoints:
                 put_live(crew, live)
             relink(crew)
             crew.task_callback = self
-            self._begins(crew, put_onto(crew, entity, self.session_id))
+            self._begins(crew, put_onto(crew, entity, self.session_id), head)
 
         # Without events CrewAI writes no checkpoints of its own beside these.
         return config_of(state, head.checkpoint_id, restored, on_events=[])

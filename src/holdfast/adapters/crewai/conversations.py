@@ -14,6 +14,7 @@ from crewai.agents.agent_builder.base_agent import BaseAgent
 from crewai.hooks.dispatch import HookAborted, InterceptionPoint, scoped_hooks
 from crewai.lite_agent_output import LiteAgentOutput
 
+from holdfast.adapters.crewai.heads import follow
 from holdfast.adapters.crewai.plain import NotPlainError, plain
 from holdfast.adapters.kept import Kept, KeptSessions
 from holdfast.errors import AdapterError, InvalidArgumentError
@@ -40,7 +41,7 @@ def kept_output(kept: KeptSessions, session_id: str, output: LiteAgentOutput) ->
     messages = [_clean(message) for message in output.messages]
     if messages and _is_own_prompt(messages[0], output.agent_role):
         messages = messages[1:]
-    state = {"messages": messages, "turn": None}
+    state = {"messages": _with_answer(messages, output), "turn": None}
     return (yield from kept.update(session_id, lambda _: state, name="answer"))
 
 
@@ -48,6 +49,13 @@ def _is_own_prompt(message: Mapping[str, Any], role: str) -> bool:
     """Return whether a message is the system prompt that CrewAI makes of an agent's role."""
     own = f"You are {role}."
     return message.get("role") == "system" and str(message.get("content")).startswith(own)
+
+
+def _with_answer(messages: list[dict[str, Any]], output: LiteAgentOutput) -> list[dict[str, Any]]:
+    """Return messages that end with the answer, which agents without tools do not put there."""
+    if messages and messages[-1].get("role") == "assistant":
+        return messages
+    return [*messages, {"role": "assistant", "content": output.raw}]
 
 
 class Turn:
@@ -87,6 +95,7 @@ class Turn:
         if self._problem is not None:
             raise self._problem
         self._take_up(output.messages)
+        self._messages = _with_answer(self._messages, output)
         self._turn = None
         self._write("answer")
         return output
@@ -155,7 +164,7 @@ class Turn:
     def _write(self, name: str) -> None:
         state = {"messages": self._messages, "turn": self._turn}
         self._head = self._run(
-            self._kept.write(self._session_id, state, name=name, after=self._head)
+            follow(self._kept, self._session_id, state, name=name, after=self._head)
         )
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from crewai import __version__ as crewai_version
 from crewai.crew import Crew
 from crewai.events.event_bus import crewai_event_bus
+from crewai.llms.base_llm import BaseLLM
 from crewai.tasks.conditional_task import ConditionalTask
 from crewai.tools.base_tool import Tool
 from pydantic_core import PydanticSerializationError
@@ -24,6 +25,7 @@ from holdfast.errors import AdapterError
 _CREW_FUNCTIONS = ("step_callback", "task_callback")
 _AGENT_FUNCTIONS = ("step_callback", "guardrail")
 _TASK_FUNCTIONS = ("callback", "guardrail", "guardrails", "converter_cls")
+_MODELS = ("llm", "function_calling_llm", "manager_llm", "planning_llm", "chat_llm")
 
 
 def crew_state(crew: Crew, finished: Collection[int], ours: Callable[..., Any]) -> dict[str, Any]:
@@ -60,6 +62,16 @@ def _events() -> dict[str, Any]:
     }
 
 
+class _WrittenModel:
+    """Stands where a model is, for CrewAI to write down."""
+
+    def __init__(self, written: dict[str, Any]) -> None:
+        self._written = written
+
+    def model_dump(self) -> dict[str, Any]:
+        return self._written
+
+
 class _Dump:
     """One writing down of a crew."""
 
@@ -82,6 +94,7 @@ class _Dump:
         copy = crew.model_copy(
             update={
                 **self._without_functions(crew, _CREW_FUNCTIONS, "crew"),
+                **self._models(crew, "crew"),
                 "agents": [self._agents[id(agent)] for agent in crew.agents],
                 "tasks": [self._tasks[id(task)] for task in crew.tasks],
                 "manager_agent": self._agent(crew.manager_agent, "manager_agent"),
@@ -116,13 +129,28 @@ class _Dump:
         """Return the fields that hold functions, emptied: a name in a store is never called."""
         emptied: dict[str, None] = {}
         for name in names:
-            value = getattr(owner, name, None)
+            value = vars(owner).get(name)
             if value is None or isinstance(value, str):  # a guardrail may be told in words
                 continue
             if value is not self._ours:
                 self._live.append(f"{path}.{name}")
             emptied[name] = None
         return emptied
+
+    def _models(self, owner: Any, path: str) -> dict[str, _WrittenModel]:
+        """Return an owner's models as text has them; of some it has the name alone."""
+        written = {}
+        for name in _MODELS:
+            model = vars(owner).get(name)
+            if not isinstance(model, BaseLLM):
+                continue
+            try:
+                fields = plain(model.model_dump())
+            except (NotPlainError, PydanticSerializationError):
+                self._live.append(f"{path}.{name}")
+                fields = {"llm_type": model.llm_type, "model": model.model}
+            written[name] = _WrittenModel(fields)
+        return written
 
     def _agent(self, agent: Any, path: str) -> Any:
         if agent is None:
@@ -131,6 +159,7 @@ class _Dump:
             self._agents[id(agent)] = agent.model_copy(
                 update={
                     **self._without_functions(agent, _AGENT_FUNCTIONS, path),
+                    **self._models(agent, path),
                     "agent_executor": None,  # nothing goes on inside a task
                     "tools": [],
                     "checkpoint": None,

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any
 
 from crewai.flow.async_feedback.types import PendingFeedbackContext
 from crewai.flow.persistence.base import FlowPersistence
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_serializer, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_serializer
 from pydantic_core import PydanticSerializationError
 
 from holdfast.adapters.kept import KeptSessions
 from holdfast.adapters.opening import AdapterStore
+from holdfast.client import SyncClient
 from holdfast.errors import AdapterError, InvalidArgumentError
 from holdfast.model import Framework
 from holdfast.stores.shared.secrets import masked
@@ -28,7 +29,7 @@ class HoldfastFlowPersistence(FlowPersistence):
     >>> persistence.close()
     """
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
     persistence_type: str = "HoldfastFlowPersistence"
     url: str | None = Field(repr=False)
@@ -43,11 +44,10 @@ class HoldfastFlowPersistence(FlowPersistence):
         """Write the URL into CrewAI's definitions of flows without what is secret in it."""
         return None if url is None else masked(url)
 
-    @model_validator(mode="after")
-    def _open(self) -> Self:
+    def model_post_init(self, context: Any) -> None:
+        """Open the store; what is wrong with it is raised as it is."""
         self._store = AdapterStore.given(None, self.url)
         self._kept = KeptSessions(self._store, Framework.CREWAI, self.agent_id)
-        return self
 
     def init_db(self) -> None:
         """Do nothing: the store is there when it is opened."""
@@ -101,6 +101,11 @@ class HoldfastFlowPersistence(FlowPersistence):
             return {"flow_state": _part(before, "flow_state", flow_uuid), "pending": None}
 
         self._store.sync.run(self._kept.update(flow_uuid, change, name="answered"))
+
+    @property
+    def client(self) -> SyncClient:
+        """The client of the store, to look at what was kept."""
+        return self._store.client
 
     def close(self) -> None:
         """Close the store."""

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any, Self
+from typing import Any
 
 from crewai.state.checkpoint_config import CheckpointConfig
 from crewai.state.provider.json_provider import JsonProvider
-from pydantic import ConfigDict, Field, PrivateAttr, model_validator
+from pydantic import ConfigDict, Field, PrivateAttr
 
 from holdfast.adapters.crewai.plain import without_secrets
 from holdfast.adapters.crewai.restoring import config_of
 from holdfast.adapters.kept import KeptSessions
 from holdfast.adapters.opening import AdapterStore
+from holdfast.client import SyncClient
 from holdfast.errors import AdapterError
 from holdfast.model import Framework
 
@@ -27,7 +28,7 @@ class HoldfastCheckpointProvider(JsonProvider):
     writes from a pool of threads and only logs what fails: ``HoldfastCheckpoints`` is exact.
     """
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
     url: str | None = Field(exclude=True, repr=False)
     """Of the store; None for that of HOLDFAST_URL. It may hold a password: written nowhere."""
@@ -36,11 +37,10 @@ class HoldfastCheckpointProvider(JsonProvider):
     _store: AdapterStore = PrivateAttr()
     _kept: KeptSessions = PrivateAttr()
 
-    @model_validator(mode="after")
-    def _open(self) -> Self:
+    def model_post_init(self, context: Any) -> None:
+        """Open the store; what is wrong with it is raised as it is."""
         self._store = AdapterStore.given(None, self.url)
         self._kept = KeptSessions(self._store, Framework.CREWAI, self.agent_id)
-        return self
 
     def checkpoint(
         self, data: str, location: str, *, parent_id: str | None = None, branch: str = _MAIN
@@ -87,6 +87,11 @@ class HoldfastCheckpointProvider(JsonProvider):
             return None
         state = _state(head.state, location)
         return config_of(state, head.checkpoint_id, location=location, provider=self)
+
+    @property
+    def client(self) -> SyncClient:
+        """The client of the store, to look at what was kept."""
+        return self._store.client
 
     def close(self) -> None:
         """Close the store."""

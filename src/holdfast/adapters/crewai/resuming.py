@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from crewai.crew import Crew
 from crewai.tasks.task_output import TaskOutput
 
 from holdfast.errors import AdapterError
+
+_AS_THEY_ARE = ("prompt_context", "used_tools", "tools_errors", "delegations", "retry_count")
 
 
 def kept_crew(state: Any, session_id: str) -> dict[str, Any]:
@@ -35,7 +38,9 @@ def put_onto(crew: Crew, entity: dict[str, Any], session_id: str) -> set[int]:
     for place in sorted(finished):
         _check_same_task(crew, entity, place, session_id)
     for place, task in enumerate(crew.tasks):
-        task.output = _output(task, entity["tasks"][place]) if place in finished else None
+        task.output = None
+        if place in finished:
+            _put_task(task, entity["tasks"][place])
     inputs = entity.get("checkpoint_inputs")
     if inputs is not None:
         crew._inputs = inputs
@@ -63,6 +68,17 @@ def _check_same_task(crew: Crew, entity: dict[str, Any], place: int, session_id:
         f"{before!r}, and is {'none' if now is None else repr(now)} here; go back to before that "
         "task, or use another session_id"
     )
+
+
+def _put_task(task: Any, kept: dict[str, Any]) -> None:
+    """Give a task what it came to."""
+    task.output = _output(task, kept)
+    for name in _AS_THEY_ARE:
+        setattr(task, name, kept.get(name, getattr(task, name)))
+    for name in ("start_time", "end_time"):
+        at = kept.get(name)
+        setattr(task, name, None if at is None else datetime.fromisoformat(at))
+    task.processed_by_agents = set(kept.get("processed_by_agents") or ())
 
 
 def _output(task: Any, kept: dict[str, Any]) -> TaskOutput:

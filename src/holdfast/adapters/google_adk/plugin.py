@@ -1,8 +1,7 @@
-"""A plugin of ADK that makes resume exact: each tool journaled, a prompt that is there not added."""
+"""A plugin of ADK that makes resume exact: tools are journaled, and a prompt is there once."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from google.adk.agents.invocation_context import InvocationContext
@@ -20,14 +19,6 @@ from holdfast.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from holdfast.adapters.google_adk.service import HoldfastSessionService
-
-
-@dataclass(frozen=True, slots=True)
-class _Work:
-    """One invocation under way."""
-
-    record: str
-    calls: HeldCalls
 
 
 class HoldfastPlugin(BasePlugin):
@@ -49,8 +40,8 @@ class HoldfastPlugin(BasePlugin):
         self._service = service
         self._effects = checked_effects(effects)
         self._approval = approval
-        self._work: dict[str, _Work] = {}
-        """By the id of the invocation."""
+        self._records: dict[str, str] = {}
+        """The sessions that are held, by the ids of the invocations in them."""
 
     async def on_user_message_callback(
         self, *, invocation_context: InvocationContext, user_message: types.Content
@@ -61,14 +52,15 @@ class HoldfastPlugin(BasePlugin):
         record = await self._service.record_of(invocation_context.session)
         events = invocation_context.session.events
         is_answer = any(part.function_response for part in user_message.parts or [])
-        root = invocation_context.agent.root_agent
+        root = getattr(invocation_context.agent, "root_agent", invocation_context.agent)
         last = None if isinstance(root, LlmAgent) else root.name
         cut_off = None if is_answer else unfinished.invocation(events, user_message, root=last)
         if cut_off is not None:
             invocation_context.invocation_id = cut_off
             invocation_context.populate_invocation_agent_states()
-            self._service.resumed.expect(record, cut_off, user_message)
         await self._begin(invocation_context, record)
+        if cut_off is not None:
+            self._service.resumed.expect(record, cut_off, user_message)
         return None
 
     async def before_run_callback(
@@ -85,12 +77,13 @@ class HoldfastPlugin(BasePlugin):
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
     ) -> dict[str, Any] | None:
         """Record that a tool begins; or answer with what it gave before."""
-        work, key = self._work.get(tool_context.invocation_id), _key(tool_context)
-        if work is None or not key:
+        calls, key = self._calls(tool_context), _key(tool_context)
+        if calls is None or not key:
             return None
-        begun = await work.calls.begin(tool.name, key, dict(tool_args))
+        begun = await calls.begin(tool.name, key, dict(tool_args))
         if begun.is_recorded:
-            return _given_again(tool, tool_context, begun.output)
+            given: dict[str, Any] = _given_again(tool, tool_context, begun.output)
+            return given
         if begun.arguments != tool_args:
             tool_args.clear()
             tool_args.update(begun.arguments)
@@ -105,10 +98,9 @@ class HoldfastPlugin(BasePlugin):
         result: dict[str, Any],
     ) -> dict[str, Any] | None:
         """Record what a tool gave."""
-        work = self._work.get(tool_context.invocation_id)
-        if work is not None:
-            output = {"result": result, "actions": _actions(tool_context)}
-            await work.calls.end(_key(tool_context), output)
+        calls = self._calls(tool_context)
+        if calls is not None:
+            await calls.end(_key(tool_context), _recorded(result, tool_context))
         return None
 
     async def on_tool_error_callback(
@@ -120,29 +112,34 @@ class HoldfastPlugin(BasePlugin):
         error: Exception,
     ) -> dict[str, Any] | None:
         """Record what a tool raised."""
-        work = self._work.get(tool_context.invocation_id)
-        if work is not None:
-            await work.calls.fail(_key(tool_context), error)
+        calls = self._calls(tool_context)
+        if calls is not None:
+            await calls.fail(_key(tool_context), error)
         return None
 
     async def after_run_callback(self, *, invocation_context: InvocationContext) -> None:
         """Let go of the session at the end of an invocation."""
-        await self._end(invocation_context, None)
+        await self._let_go(invocation_context.invocation_id, None)
 
     async def on_run_error_callback(
         self, *, invocation_context: InvocationContext, error: Exception
     ) -> None:
         """Let go of the session when an invocation failed."""
-        await self._end(invocation_context, error)
+        await self._let_go(invocation_context.invocation_id, error)
 
     async def close(self) -> None:
         """Let go of sessions whose invocations were cancelled."""
-        for invocation_id, work in list(self._work.items()):
-            del self._work[invocation_id]
-            await self._let_go(work, None)
+        for invocation_id in list(self._records):
+            await self._let_go(invocation_id, None)
+
+    def _calls(self, context: ToolContext) -> HeldCalls | None:
+        """Return the calls that are under way beside one; None if they are not journaled."""
+        record = self._records.get(context.invocation_id)
+        opened = None if record is None else self._service.runs.of(record)
+        return None if opened is None else opened.calls
 
     def _is_ours(self, context: InvocationContext) -> bool:
-        """Return whether an invocation is kept by the service: that of an agent in a tool is not."""
+        """Return whether the service keeps an invocation; those inside of tools it does not."""
         return context.session_service is self._service
 
     async def _begin(self, context: InvocationContext, record: str) -> None:
@@ -151,23 +148,18 @@ class HoldfastPlugin(BasePlugin):
                 "the plugin of Holdfast needs an app that ADK resumes: App(…, "
                 "resumability_config=ResumabilityConfig(is_resumable=True))"
             )
-        for invocation_id, work in list(self._work.items()):
-            if work.record == record:  # an invocation that was cancelled says nothing of its end
-                del self._work[invocation_id]
-                await self._let_go(work, None)
+        for invocation_id, held in list(self._records.items()):
+            if held == record:  # an invocation that was cancelled says nothing of its end
+                await self._let_go(invocation_id, None)
         tags = {**records.tags_of(context.session), "invocation_id": context.invocation_id}
-        opened = await self._service.runs.begin(record, self._effects, self._approval, tags)
-        self._work[context.invocation_id] = _Work(record, HeldCalls(opened.journal))
+        await self._service.runs.begin(record, self._effects, self._approval, tags)
+        self._records[context.invocation_id] = record
 
-    async def _end(self, context: InvocationContext, error: Exception | None) -> None:
-        work = self._work.pop(context.invocation_id, None)
-        if work is not None:
-            await self._let_go(work, error)
-
-    async def _let_go(self, work: _Work, error: Exception | None) -> None:
-        self._service.resumed.forget(work.record)
-        await work.calls.let_go()
-        await self._service.runs.end(work.record, error)
+    async def _let_go(self, invocation_id: str, error: Exception | None) -> None:
+        record = self._records.pop(invocation_id, None)
+        if record is not None:
+            self._service.resumed.forget(record)
+            await self._service.runs.end(record, error)
 
 
 def _key(context: ToolContext) -> str:
@@ -186,21 +178,27 @@ def _key(context: ToolContext) -> str:
     return f"{call_id}:{answers}" if answers else call_id
 
 
-def _actions(context: ToolContext) -> dict[str, Any]:
-    """Return what a tool did beside its result: state, artifacts, transfer…"""
-    kept: dict[str, Any] = context.actions.model_dump(
-        mode="json", exclude_none=True, exclude_defaults=True
-    )
-    return kept
+_ANSWER = "tool_call_response"
+
+
+def _recorded(result: Any, context: ToolContext) -> Any:
+    """Return what a tool gave, with what it did beside that: state, artifacts, transfer…"""
+    actions = context.actions.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+    actions = {name: value for name, value in actions.items() if value}
+    if not actions and not (isinstance(result, dict) and result.get("type") == _ANSWER):
+        return result
+    return {"type": _ANSWER, "response": result, "actions": actions}
 
 
 def _given_again(tool: BaseTool, context: ToolContext, output: Any) -> Any:
     """Return what a tool gave, and do to its event what it did, without running it."""
-    actions = EventActions.model_validate(output["actions"])
-    context.state.update(actions.state_delta)
-    for name in actions.model_fields_set - {"state_delta"}:
-        setattr(context.actions, name, getattr(actions, name))
-    result = output["result"]
+    result = output
+    if isinstance(output, dict) and output.get("type") == _ANSWER:
+        result = output["response"]
+        actions = EventActions.model_validate(output["actions"])
+        context.state.update(actions.state_delta)
+        for name in actions.model_fields_set - {"state_delta"}:
+            setattr(context.actions, name, getattr(actions, name))
     if result is not None:
         return result
     # None would have ADK run the tool; nothing at all is said of one that answers later.

@@ -57,8 +57,8 @@ def field(kept: Kept, name: str, default: Any) -> Any:
     state = kept.state
     if not isinstance(state, dict) or not isinstance(state.get("events"), list):
         raise AdapterError(
-            f"session {kept.info.session_id!r} holds no events of google_adk at {kept.checkpoint_id}: "
-            "roll it back to a checkpoint that does, or delete it"
+            f"session {kept.info.session_id!r} holds no events of google_adk at "
+            f"{kept.checkpoint_id}: roll it back to a checkpoint that does, or delete it"
         )
     return state.get(name, default)
 
@@ -90,7 +90,9 @@ def _plain(key: str, value: Any) -> Any:
         ) from error
 
 
-def merged(own: Mapping[str, Any], app: Mapping[str, Any], user: Mapping[str, Any]) -> dict[str, Any]:
+def merged(
+    own: Mapping[str, Any], app: Mapping[str, Any], user: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return the state of a session as agents see it."""
     return {
         **own,
@@ -123,7 +125,9 @@ def chosen(events: list[Event], config: GetSessionConfig | None) -> list[Event]:
     if config.after_timestamp:
         events = [event for event in events if event.timestamp >= config.after_timestamp]
     if config.num_recent_events is not None:
-        events = events[len(events) - config.num_recent_events :] if config.num_recent_events else []
+        events = (
+            events[len(events) - config.num_recent_events :] if config.num_recent_events else []
+        )
     return events
 
 

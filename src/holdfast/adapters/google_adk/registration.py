@@ -1,4 +1,4 @@
-"""The entry for ADK's ``services.yaml``, with which ``adk web`` and ``adk run`` keep sessions here."""
+"""The entry for ADK's ``services.yaml``: ``adk web`` and ``adk run`` keep their sessions here."""
 
 from __future__ import annotations
 

@@ -111,7 +111,9 @@ class HoldfastSessionService(BaseSessionService):
         record = records.session_record(app_name, user_id, own_id)
         tags = records.tags_of(session)
         try:
-            await self._run(self._sessions.write(record, first, name="created", after=None, tags=tags))
+            await self._run(
+                self._sessions.write(record, first, name="created", after=None, tags=tags)
+            )
         except NotTheHeadError:  # another was faster
             raise AlreadyExistsError(f"Session with id {own_id} already exists.") from None
         _mark(session, first)
@@ -136,7 +138,7 @@ class HoldfastSessionService(BaseSessionService):
     async def list_sessions(
         self, *, app_name: str, user_id: str | None = None
     ) -> ListSessionsResponse:
-        """Return the sessions of an app, or of one of its users, the one touched last at the end."""
+        """Return the sessions of an app, or of one of its users, the newest at the end."""
         heads = [
             info.head
             for info in await self._run(self._sessions.listed())
@@ -189,7 +191,7 @@ class HoldfastSessionService(BaseSessionService):
             tags = {**records.tags_of(session), "invocation_id": event.invocation_id}
             name = records.step_name(event)
             try:
-                state = await self.runs.update(record, added, name=name, tags=tags)
+                state = await self._added(record, added, name, tags)
             except _AlreadyKeptError as there:
                 _mark(session, there.state)
                 if any(each.id == event.id for each in session.events):
@@ -198,6 +200,14 @@ class HoldfastSessionService(BaseSessionService):
             session.last_update_time = event.timestamp
             _mark(session, state)
         return self._commit_event_to_session(session, event)
+
+    async def _added(self, record: str, added: _Added, name: str, tags: dict[str, Any]) -> Any:
+        """Keep an event; whether its session is an older one is said by the head alone."""
+        try:
+            return await self.runs.update(record, added, name=name, tags=tags)
+        except StaleSessionError:
+            await self._run(self._sessions.head(record))  # what was remembered may be older
+            return await self.runs.update(record, added, name=name, tags=tags)
 
     async def unfinished(
         self,

@@ -22,7 +22,7 @@ def invocation(
         return None
     last = live[-1].invocation_id
     own = [event for event in live if event.invocation_id == last]
-    prompt = next((e.content for e in own if e.author == "user" and e.content is not None), None)
+    prompt = next((e.content for e in own if e.content is not None and _is_user(e)), None)
     if prompt is None or (message is not None and not is_same(prompt, message)):
         return None
     return None if _has_ended(own, root) else last
@@ -32,7 +32,12 @@ def _has_ended(events: Sequence[Event], root: str | None) -> bool:
     if root is not None:
         return any(event.actions.end_of_agent and event.author == root for event in events)
     said = [event for event in events if event.content is not None or event.error_code]
-    return bool(said) and said[-1].author != "user" and said[-1].is_final_response()
+    return bool(said) and not _is_user(said[-1]) and said[-1].is_final_response()
+
+
+def _is_user(event: Event) -> bool:
+    """Return whether a person said it; what came from another framework is authored by the user."""
+    return event.author == "user" and (event.content is None or event.content.role != "model")
 
 
 def _not_rewound(events: Sequence[Event]) -> list[Event]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 from workflows.context.serializers import BaseSerializer
+from workflows.events import WorkflowFailedEvent
 from workflows.runtime.control_loop import rebuild_state_from_ticks
 from workflows.runtime.runtime_decorators import BaseInternalRunAdapterDecorator
 from workflows.runtime.types.internal_state import BrokerState
@@ -19,6 +21,7 @@ from workflows.runtime.types.results import StepWorkerFailed
 from workflows.runtime.types.ticks import (
     TickAddEvent,
     TickCancelRun,
+    TickSessionStart,
     TickStepResult,
     TickTimeout,
     TickWaiterTimeout,
@@ -26,6 +29,7 @@ from workflows.runtime.types.ticks import (
 )
 
 from holdfast.adapters.kept import Kept, KeptSessions
+from holdfast.adapters.llama_index.questions import questions_in
 from holdfast.adapters.llama_index.snapshots import is_running, kept_form
 from holdfast.adapters.opening import AdapterStore
 from holdfast.errors import NotTheHeadError, RunError, SessionLostError
@@ -47,13 +51,16 @@ class RunKeeper:
         state: BrokerState,
         serializer: BaseSerializer,
         known: Kept | None,
+        on_kept: Callable[[Kept], None],
     ) -> None:
         self._store, self._kept, self._session_id = store, kept, session_id
         self._run_id, self._state, self._serializer = run_id, state, serializer
         self._is_fresh = state.journal_seq == 0
-        self._head = known
+        self._head, self._on_kept = known, on_kept
         self._has_begun = False
         self._external: ExternalRunAdapter | None = None
+        is_resumed = known is not None and not self._is_fresh
+        self._questions = questions_in(known.state if is_resumed and known else None, serializer)
 
     def watch(self, external: ExternalRunAdapter) -> None:
         """Know the run by what tells whether it has ended."""
@@ -67,11 +74,18 @@ class RunKeeper:
     async def keep(self, tick: WorkflowTick, adapter: InternalRunAdapter) -> None:
         """Keep where the run stands after a tick, if it got anywhere."""
         self._state = rebuild_state_from_ticks(self._state, [tick], run_id=self._run_id)
+        self._questions.follow(tick, self._state)
+        if isinstance(tick, TickSessionStart):  # who listens to the stream now has not heard them
+            for event in self._questions.events:
+                await adapter.write_to_event_stream(event)
         name = name_of(tick)
         if name is None:
             return
-        kept = kept_form(self._state, adapter.get_state_store(()), self._serializer)
+        kept = {"questions": self._questions.kept_form()} | kept_form(
+            self._state, adapter.get_state_store(()), self._serializer
+        )
         self._head = await self._store.aio.run(self._write(kept, name))
+        self._on_kept(self._head)
 
     def _write(self, state: Any, name: str) -> Plan[Kept]:
         if not self._has_begun:
@@ -129,8 +143,13 @@ class KeepingRunAdapter(BaseInternalRunAdapterDecorator):
         return waited
 
     async def on_tick(self, tick: WorkflowTick) -> None:
-        """Keep it; if that fails the run fails, with that error."""
-        await self._keeper.keep(tick, self._decorated)
+        """Keep it; if that fails the run fails, with that error, and the stream of events ends."""
+        try:
+            await self._keeper.keep(tick, self._decorated)
+        except Exception as error:
+            failed = WorkflowFailedEvent(step_name=name_of(tick) or "", exception=error)
+            await self._decorated.write_to_event_stream(failed)
+            raise
         await super().on_tick(tick)
 
 

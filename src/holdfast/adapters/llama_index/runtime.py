@@ -13,12 +13,13 @@ from workflows.runtime.types.internal_state import BrokerState
 from workflows.runtime.types.plugin import ExternalRunAdapter, InternalRunAdapter, Runtime
 
 from holdfast.adapters.kept import Kept, KeptSessions
+from holdfast.adapters.llama_index.event_classes import for_reading
 from holdfast.adapters.llama_index.run_keeper import KeepingRunAdapter, RunKeeper
 from holdfast.adapters.llama_index.snapshots import context_of
 from holdfast.adapters.opening import AdapterStore
 from holdfast.client import Client, SyncClient
 from holdfast.errors import AdapterError, SessionBusyError
-from holdfast.model import Framework
+from holdfast.model import Framework, checked_name
 
 
 class HoldfastRuntime(BaseRuntimeDecorator):
@@ -27,7 +28,7 @@ class HoldfastRuntime(BaseRuntimeDecorator):
     ``workflow = Report(runtime=HoldfastRuntime(url=..., session_id="report-7"))``, and then
     ``await workflow.run(ctx=runtime.resume(workflow), topic="kelp")`` begins it, or goes on.
     One runtime is one session, with one run at a time. ``serializer`` writes and reads what is
-    kept; without one that is JSON, and only classes that the workflow declares are revived.
+    kept; without one that is JSON, and only events of the program and its typed state are revived.
     """
 
     def __init__(
@@ -47,7 +48,7 @@ class HoldfastRuntime(BaseRuntimeDecorator):
         )
         self._store = AdapterStore.given(client, url)
         self._kept = KeptSessions(self._store, Framework.LLAMA_INDEX, agent_id, workspace)
-        self._session_id = session_id
+        self._session_id = checked_name("session_id", session_id)
         self._head: Kept | None = None
         self._runs: dict[str, RunKeeper] = {}
 
@@ -73,7 +74,8 @@ class HoldfastRuntime(BaseRuntimeDecorator):
         if head is None:
             return None
         try:
-            return context_of(workflow, head.state, self.get_serializer(workflow))
+            serializer = for_reading(self.get_serializer(workflow), workflow)
+            return context_of(workflow, head.state, serializer)
         except AdapterError as error:
             raise AdapterError(f"session {self._session_id!r}: {error}") from error
 
@@ -101,6 +103,7 @@ class HoldfastRuntime(BaseRuntimeDecorator):
             init_state,
             self.get_serializer(workflow),
             known=self._head,
+            on_kept=self._set_head,
         )
         self._runs[run_id] = keeper
         try:
@@ -112,6 +115,9 @@ class HoldfastRuntime(BaseRuntimeDecorator):
             raise
         keeper.watch(external)
         return external
+
+    def _set_head(self, head: Kept) -> None:
+        self._head = head
 
     def get_internal_adapter(self, workflow: Workflow) -> InternalRunAdapter:
         """Return who speaks for a run to its control loop, and keeps what that decides."""

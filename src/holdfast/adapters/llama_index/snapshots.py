@@ -76,8 +76,12 @@ def is_running(kept: Any) -> bool:
 
 def _check_steps(workflow: Workflow, context: dict[str, Any]) -> None:
     """Refuse to lose work of a step that the workflow does not have (any more)."""
-    steps = workflow._get_steps()
-    for name, worker in context.get("workers", {}).items():
+    steps, workers = workflow._get_steps(), context.get("workers", {})
+    if not isinstance(workers, dict) or not all(
+        isinstance(each, dict) for each in workers.values()
+    ):
+        raise AdapterError("$.context.workers is not that of a LlamaIndex workflow")
+    for name, worker in workers.items():
         work = ("queue", "in_progress", "collected_events", "collected_waiters")
         if name not in steps and any(worker.get(kind) for kind in work):
             raise AdapterError(

@@ -130,29 +130,31 @@ class Copies:
         return on_invoke_handoff
 
 
-def may_pause(tool: Any, seen: frozenset[int] = frozenset()) -> bool:
+def may_pause(tool: Any) -> bool:
     """Return whether a tool is an agent that may stop for an approval inside.
 
     Its output is then none yet, so it must not be recorded as its end.
     """
     agent = getattr(tool, "_agent_instance", None)
-    if agent is None or id(agent) in seen:
-        return False
-    seen |= {id(agent)}
-    if agent.mcp_servers:
-        return True
-    return any(
-        getattr(each, "needs_approval", False) is not False or may_pause(each, seen)
-        for each in agent.tools
-    ) or any(
-        may_pause(_AsTool(getattr(each, "_agent_ref", lambda each=each: each)()), seen)
-        for each in agent.handoffs
-    )
+    return agent is not None and any(map(_asks, _reachable(agent, {})))
 
 
-@dataclasses.dataclass
-class _AsTool:
-    _agent_instance: Any
+def _reachable(agent: Any, found: dict[int, Any]) -> list[Any]:
+    """Return an agent, and those that it may ask or hand over to."""
+    if isinstance(agent, Agent) and id(agent) not in found:
+        found[id(agent)] = agent
+        for each in agent.handoffs:
+            reference = getattr(each, "_agent_ref", None)
+            _reachable(each if reference is None else reference(), found)
+        for tool in agent.tools:
+            _reachable(getattr(tool, "_agent_instance", None), found)
+    return list(found.values())
+
+
+def _asks(agent: Any) -> bool:
+    """Return whether an agent has tools that may need approval; servers' are not known yet."""
+    policies = (getattr(tool, "needs_approval", False) for tool in agent.tools)
+    return bool(agent.mcp_servers) or any(policy is not False for policy in policies)
 
 
 def forwarding_run_hooks(hooks: Any) -> Any:

@@ -12,15 +12,18 @@ from openai.types.responses import ResponseCompletedEvent, ResponseOutputItemDon
 from holdfast.adapters.openai_agents import answers
 from holdfast.adapters.openai_agents.answers import Answer
 
-WITHIN_TOOL: ContextVar[bool] = ContextVar("holdfast_within_tool", default=False)
-"""Whether a tool is running: agents that it asks are part of it, not steps of the run."""
+RUNS_IN_TOOLS: ContextVar[tuple[object, ...]] = ContextVar("holdfast_runs_in_tools", default=())
+"""The runs one of whose tools is running: agents that it asks are part of it, and no steps."""
 
 
 class AnswerLog(Protocol):
     """Who keeps the answers of models."""
 
-    is_over: bool
     streams: bool
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether what is asked now is none of its steps: the run is over, or in a tool."""
 
     async def before_model(self, instructions: str | None) -> Answer | None:
         """Keep where the run stands; returns the answer that is kept already."""
@@ -49,7 +52,7 @@ class KeptModel(Model):
         self, system_instructions: str | None, input: Any, *args: Any, **kwargs: Any
     ) -> AsyncIterator[Any]:
         """Give the answer that is kept, or ask the model and keep what it says."""
-        if WITHIN_TOOL.get() or self._log.is_over:
+        if self._log.is_idle:
             async for event in self._inner.stream_response(
                 system_instructions, input, *args, **kwargs
             ):

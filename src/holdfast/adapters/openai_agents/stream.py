@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import dataclasses
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing
 from typing import Any
 
 from agents import (
@@ -14,9 +16,11 @@ from agents import (
     ModelBehaviorError,
     OutputGuardrailTripwireTriggered,
     RunConfig,
+    RunContextWrapper,
     Runner,
     RunResultStreaming,
     RunState,
+    UserError,
 )
 from agents.run_config import DEFAULT_MAX_TURNS
 
@@ -26,24 +30,30 @@ from holdfast.adapters.openai_agents.models import KeptModel, KeptProvider
 from holdfast.adapters.openai_agents.options import RunnerOptions
 from holdfast.adapters.openai_agents.progress import Progress
 from holdfast.adapters.opening import AdapterStore
+from holdfast.errors import AdapterError
 
 
 class KeptRun(RunResultStreaming):
     """A run whose every step is kept: it begins when its events are asked for."""
 
     def __init__(self, agent: Any, given: Any, options: RunnerOptions, streams: bool) -> None:
-        self.__dict__["_kept"] = _Kept(agent, given, options, streams)
-        self.__dict__.update(
+        super().__init__(
             input=given if not isinstance(given, RunState) else [],
             new_items=[],
             raw_responses=[],
             final_output=None,
+            input_guardrail_results=[],
+            output_guardrail_results=[],
+            tool_input_guardrail_results=[],
+            tool_output_guardrail_results=[],
+            context_wrapper=RunContextWrapper(context=options.context),
             current_agent=agent,
             current_turn=0,
-            is_complete=False,
-            interruptions=[],
-            run_loop_task=None,
+            max_turns=options.rest.get("max_turns", DEFAULT_MAX_TURNS),
+            _current_agent_output_schema=None,
+            trace=None,
         )
+        self.__dict__["_kept"] = _Kept(agent, given, options, streams)
 
     async def stream_events(self) -> AsyncIterator[Any]:
         """Carry out the run, and give its events as they come."""
@@ -51,10 +61,11 @@ class KeptRun(RunResultStreaming):
         if kept.has_begun:
             async for event in super().stream_events():
                 yield event
-            return
-        kept.has_begun = True
-        async for event in kept.carry_out(self, super().stream_events):
-            yield event
+        elif not self.is_complete:  # else it was cancelled before it began
+            kept.has_begun = True
+            async with aclosing(kept.carry_out(self, super().stream_events)) as events:
+                async for event in events:
+                    yield event
 
     def become(self, result: RunResultStreaming) -> None:
         """Be the SDK's own result from now on."""
@@ -74,7 +85,8 @@ class _Kept:
 
     async def carry_out(
         self, shown: KeptRun, events: Callable[[], AsyncIterator[Any]]
-    ) -> AsyncIterator[Any]:
+    ) -> AsyncGenerator[Any, None]:
+        """Give the events of the run; whoever stops asking for them ends it, as a kill would."""
         options = self._options
         store = AdapterStore.given(options.client, options.url)
         try:
@@ -86,19 +98,20 @@ class _Kept:
                     to_json=self._to_json,
                 )
                 try:
-                    async for event in self._run(progress, shown, events):
-                        yield event
+                    async with aclosing(self._run(progress, shown, events)) as given:
+                        async for event in given:
+                            yield event
                 finally:
-                    progress.is_over = True
+                    progress.tools.is_over = True
         finally:
             await store.aclose()
 
     async def _run(
         self, progress: Progress, shown: KeptRun, events: Callable[[], AsyncIterator[Any]]
-    ) -> AsyncIterator[Any]:
+    ) -> AsyncGenerator[Any, None]:
         options = self._options
-        call_tool = progress.call_tool if options.journal else None
-        call_handoff = progress.call_handoff if options.journal else None
+        call_tool = progress.tools.call_tool if options.journal else None
+        call_handoff = progress.tools.call_handoff if options.journal else None
         copies = Copies(progress, call_tool, call_handoff)
         agent = copies.of(self._agent)
         options.check_effects(copies.agents())
@@ -123,6 +136,7 @@ class _Kept:
                     event.new_agent = original(event.new_agent)
                 yield event
         except BaseException as error:
+            await self._stopped(result)
             self._failed(progress, error)
             raise
         finally:
@@ -130,6 +144,13 @@ class _Kept:
                 await provider.aclose()
         progress.check()
         self._ended(progress, shown)
+
+    async def _stopped(self, result: RunResultStreaming) -> None:
+        """Have nothing go on behind a session that is about to be closed."""
+        task = result.run_loop_task
+        if task is not None and not task.done():
+            result.cancel()
+            await asyncio.wait([task])
 
     def _ended(self, progress: Progress, shown: KeptRun) -> None:
         mode = shown.__dict__.get("_cancel_mode")
@@ -169,12 +190,18 @@ class _Kept:
             context.update(was)
         elif options.context_deserializer is not None or context is None:
             context = None
-        state = await RunState.from_json(
-            agent,
-            data,
-            context_deserializer=options.context_deserializer,
-            **({} if context is None else {"context_override": context}),
-        )
+        try:
+            state = await RunState.from_json(
+                agent,
+                data,
+                context_deserializer=options.context_deserializer,
+                **({} if context is None else {"context_override": context}),
+            )
+        except UserError as error:
+            raise AdapterError(
+                f"the run of session {options.session_id!r} cannot go on with these agents: {error}"
+                " Give it the agents that it was begun with, or another prompt to leave it"
+            ) from error
         return state, context
 
     def _config(self, progress: Progress) -> tuple[RunConfig, Any]:

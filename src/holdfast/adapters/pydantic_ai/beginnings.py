@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,8 +16,8 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.usage import RunUsage
 
-from holdfast.adapters.pydantic_ai.delegation import OuterCall
 from holdfast.adapters.pydantic_ai.messages import dumped, loaded
+from holdfast.adapters.pydantic_ai.tool_outputs import answer_parts
 from holdfast.adapters.pydantic_ai.turns import (
     Turn,
     digest_of,
@@ -37,18 +37,23 @@ class Beginning:
     """The node that the framework carries out first."""
     messages: list[Any]
     """The history it finds."""
-    kept: int = 0
-    """How many messages are kept already, with the one that is about to be sent."""
+    is_kept: bool = False
+    """Whether the request that is about to be sent is kept already."""
     answer: ModelResponse | None = None
     """The model's answer, if the history ends with one that was not acted on."""
     usage: RunUsage = field(default_factory=RunUsage)
     """What the turn has used before it was cut off."""
+    is_left: bool = False
+    """Whether the turn was cut off and another begins: its calls are to be closed."""
 
 
 def begin(
-    turn: Turn, given: Sequence[Any], node: Any, session_id: str, outer: OuterCall | None
+    turn: Turn, given: Sequence[Any], node: Any, session_id: str, is_again: bool
 ) -> Beginning:
-    """Return where a run begins whose program gives this history and this first node."""
+    """Return where a run begins whose program gives this history and this first node.
+
+    ``is_again`` says that nobody can have had the result of the last run, even if it has ended.
+    """
     history, prompt = dumped(given), prompt_in_json(node.user_prompt)
     asked = Turn(turn.messages, prompt, finished=False, given=digest_of(history))
     if not turn.messages:
@@ -56,14 +61,15 @@ def begin(
     _check_history(turn, history, session_id)
     messages = loaded(turn.messages)
     is_same = prompt is None or prompt == turn.prompt
-    if turn.finished and outer is not None and is_same:
-        messages = _up_to_answer(messages)  # the call that it was made in was cut off
+    results = node.deferred_tool_results
+    has_results = results is None or _are_answered(results, messages)
+    if turn.finished and is_again and is_same and has_results:
+        messages = _up_to_answer(messages)
     elif turn.finished:
-        return Beginning(asked, node, messages, kept=len(messages))
+        return Beginning(asked, node, messages)
     elif not is_same:
-        closed = repair_messages(messages)
-        return Beginning(asked, node, closed, kept=len(closed))
-    return _resumed(turn, messages, node)
+        return Beginning(asked, node, messages, is_left=True)
+    return _resumed(turn, messages, node, has_results)
 
 
 def _check_history(turn: Turn, history: list[Any], session_id: str) -> None:
@@ -76,25 +82,40 @@ def _check_history(turn: Turn, history: list[Any], session_id: str) -> None:
         )
 
 
-def _resumed(turn: Turn, messages: list[Any], node: Any) -> Beginning:
+def _resumed(turn: Turn, messages: list[Any], node: Any, has_results: bool) -> Beginning:
     """Return the middle of a turn: its prompt is there, and so are the answers to it so far."""
-    kept = len(messages)
     turn = replace(turn, finished=False)
     usage = usage_from_json(turn.usage)
-    results = node.deferred_tool_results
-    if results is not None and not _are_answered(results, messages):
-        return Beginning(turn, node, messages, kept, usage=usage)
+    if not has_results:
+        return Beginning(turn, node, messages, usage=usage)
     node = replace(node, user_prompt=None, deferred_tool_results=None)
     last = messages[-1]
     answer = last if isinstance(last, ModelResponse) and last.state == "complete" else None
-    return Beginning(turn, node, messages, kept, answer, usage)
+    return Beginning(turn, node, messages, isinstance(last, ModelRequest), answer, usage)
 
 
 def _are_answered(results: Any, messages: list[Any]) -> bool:
     """Return whether calls whose results were given have them in the history already."""
+    answered = {
+        part.tool_call_id
+        for message in messages
+        for part in message.parts
+        if isinstance(part, ToolReturnPart)
+    }
+    return set(results.to_tool_call_results()) <= answered
+
+
+def closed(messages: list[Any], done: Mapping[str, Any]) -> list[Any]:
+    """Return messages of a turn that is left: its calls have what they gave, or were interrupted.
+
+    ``done`` is what those gave that ended, by their ids.
+    """
     last = messages[-1]
-    answered = {part.tool_call_id for part in last.parts if isinstance(part, ToolReturnPart)}
-    return isinstance(last, ModelRequest) and set(results.to_tool_call_results()) <= answered
+    if isinstance(last, ModelResponse) and done:
+        calls = [call for call in last.tool_calls if call.tool_call_id in done]
+        parts = [part for call in calls for part in answer_parts(call, done[call.tool_call_id])]
+        messages = [*messages, ModelRequest(parts=parts)]
+    return list(repair_messages(messages))
 
 
 def _up_to_answer(messages: list[Any]) -> list[Any]:

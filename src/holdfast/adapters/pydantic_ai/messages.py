@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -19,7 +20,22 @@ def loaded(messages: list[Any]) -> list[Any]:
 
 def dumped(messages: Sequence[Any]) -> list[Any]:
     """Return messages in the form in which they are kept."""
-    return list(written(ModelMessagesTypeAdapter, list(messages), "$.messages"))
+    try:
+        return list(written(ModelMessagesTypeAdapter, list(messages), "$.messages"))
+    except SerializationError as error:
+        raise SerializationError(_place_of(messages), error.problem) from error
+
+
+def _place_of(messages: Sequence[Any]) -> str:
+    """Return where the message is that cannot be written, and of which tool it is."""
+    for i, message in enumerate(messages):
+        for j, part in enumerate(message.parts):
+            try:
+                ModelMessagesTypeAdapter.dump_python([replace(message, parts=[part])], mode="json")
+            except PydanticSerializationError:
+                of_tool = f" (of {part.tool_name})" if hasattr(part, "tool_name") else ""
+                return f"$.messages[{i}].parts[{j}]{of_tool}"
+    return "$.messages"
 
 
 def written(adapter: TypeAdapter[Any], value: Any, path: str) -> Any:

@@ -47,8 +47,11 @@ class SessionRun(AbstractCapability[Any]):
         self._begun = False
         self._answer: ModelResponse | None = None
         """The model's answer that a resumed run begins with, where nothing is to be asked."""
-        self._kept = 0
-        """How many messages the newest checkpoint has."""
+        self._is_kept = False
+        """Whether the next request is one that is kept already."""
+        self._last: Any = None
+        """The last message that was kept."""
+        self._is_checked = False
 
     def get_ordering(self) -> CapabilityOrdering:
         """Return the place of the capability that this stands for."""
@@ -64,7 +67,7 @@ class SessionRun(AbstractCapability[Any]):
             self._before = before
             self._turn = turn_of(run.state, run.session_id)
             self._journal = ToolJournal(run, self._effects)
-            self._tools = ToolCalls(run.session_id, self._journal)
+            self._tools = ToolCalls(run, self._journal)
             result = await handler()
             self._journal.check()
             self._ended(result, ctx)
@@ -85,10 +88,17 @@ class SessionRun(AbstractCapability[Any]):
         if self._begun or not isinstance(node, UserPromptNode):
             return node
         self._begun = True
-        begun = beginnings.begin(self._turn, ctx.messages, node, self._session_id, self._outer)
-        ctx.messages[:] = begun.messages
+        assert self._run is not None
+        # Of a run that a tool made, and of one that did not let go of its session, nobody can have
+        # had the result: the call was cut off, or the process was.
+        is_again = self._outer is not None or self._run.follows_crash
+        begun = beginnings.begin(self._turn, ctx.messages, node, self._session_id, is_again)
+        messages = begun.messages
+        if begun.is_left:
+            messages = beginnings.closed(messages, await self._tools.ended_in(messages))
+        ctx.messages[:] = messages
         ctx.usage.incr(begun.usage)
-        self._turn, self._answer, self._kept = begun.turn, begun.answer, begun.kept
+        self._turn, self._answer, self._is_kept = begun.turn, begun.answer, begun.is_kept
         return begun.node
 
     @property
@@ -98,18 +108,26 @@ class SessionRun(AbstractCapability[Any]):
     # Its steps
 
     async def before_model_request(self, ctx: RunContext[Any], request_context: Any) -> Any:
-        """Keep what the model is about to be asked."""
+        """Keep what the model is about to be asked: a prompt, or what tools gave.
+
+        Here and not when tools have ended, as the framework completes a request on the way.
+        """
         self._journal.check()
         self._check_effects(ctx)
-        if len(ctx.messages) > self._kept:
-            await self._checkpoint(ctx, ctx.messages, beginnings.name_of(ctx.messages[-1]))
+        last = ctx.messages[-1]
+        if last is not self._last and not self._is_kept:
+            await self._checkpoint(ctx, ctx.messages, beginnings.name_of(last))
+        self._is_kept = False
         return request_context
 
     def _check_effects(self, ctx: RunContext[Any]) -> None:
         """Refuse effects of tools that the agent has not got: a name with a typo guards nothing."""
+        if self._is_checked:
+            return
+        self._is_checked = True
         has = set((ctx.tool_manager.tools or {}) if ctx.tool_manager is not None else {})
         missing = [name for name in checked_effects(self._effects) if name not in has]
-        if missing and self._kept == 0:
+        if missing:
             raise InvalidArgumentError(
                 f"effects names tools that the agent does not have: {', '.join(missing)} (its "
                 f"tools are {', '.join(sorted(has)) or 'none'}); give each agent a capability of "
@@ -125,16 +143,12 @@ class SessionRun(AbstractCapability[Any]):
         return response
 
     async def after_node_run(self, ctx: RunContext[Any], *, node: Any, result: Any) -> Any:
-        """Keep the model's answer before tools run, and what those gave before it is asked."""
+        """Keep the model's answer before tools run."""
         self._journal.check()
         if isinstance(node, UserPromptNode) and self._answer is not None:
             answer, self._answer = self._answer, None
             return result if isinstance(result, CallToolsNode) else CallToolsNode(answer)
-        if isinstance(node, CallToolsNode) and isinstance(result, ModelRequestNode):
-            await self._checkpoint(
-                ctx, [*ctx.messages, result.request], beginnings.name_of(result.request)
-            )
-        elif isinstance(result, CallToolsNode) and len(ctx.messages) > self._kept:
+        if isinstance(node, ModelRequestNode) and ctx.messages[-1] is not self._last:
             await self._checkpoint(ctx, ctx.messages, "model")
         return result
 
@@ -157,5 +171,5 @@ class SessionRun(AbstractCapability[Any]):
         turn.messages = dumped(messages)
         turn.finished, turn.deferred = finished, deferred
         turn.usage = usage_in_json(used_since(ctx.usage, self._before))
-        self._kept = len(turn.messages)
+        self._last = messages[-1] if messages else None
         self._run.state = turn.as_state()

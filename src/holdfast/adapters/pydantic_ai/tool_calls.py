@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic_ai import RunContext
 from pydantic_ai.exceptions import SkipToolExecution
-from pydantic_ai.messages import ModelRequest, ModelResponse, ToolReturnPart
+from pydantic_ai.messages import ModelRequest, ModelResponse, ToolReturn, ToolReturnPart
 from pydantic_ai.tools import DeferredToolRequests, ToolDenied
 
 from holdfast.adapters.journal import ToolJournal
@@ -19,6 +19,7 @@ from holdfast.adapters.pydantic_ai.tool_outputs import (
     kept_signal,
 )
 from holdfast.errors import ApprovalDeniedError
+from holdfast.session.async_run import AsyncRun
 
 _NOTHING = object()
 
@@ -26,16 +27,16 @@ _NOTHING = object()
 class ToolCalls:
     """Makes the calls of a run through its journal."""
 
-    def __init__(self, session_id: str, journal: ToolJournal) -> None:
-        self._session_id = session_id
+    def __init__(self, run: AsyncRun, journal: ToolJournal) -> None:
+        self._run = run
         self._journal = journal
         self._returned: dict[str, Any] = {}
         """What tools gave in this run, by their calls."""
 
     async def call(self, ctx: RunContext[Any], call: Any, args: Any, handler: Any) -> Any:
         """Return what a tool gives, or gave before it was cut off."""
-        key = _key_of(ctx, call)
-        outer = OuterCall(self._session_id, key, ctx.usage)
+        key = _key_of(ctx.messages, call)
+        outer = OuterCall(self._run.session_id, key, ctx.usage)
         asked = call.args_as_dict()
         live: Any = _NOTHING
         signal: Exception | None = None
@@ -47,11 +48,8 @@ class ToolCalls:
                 try:
                     live = await handler(given)
                 except SIGNALS as raised:
-                    kept = kept_signal(raised)
-                    if kept is None:
-                        raise
                     signal = raised
-                    return kept
+                    return kept_signal(raised)
             return kept_return(live, outer.used)
 
         try:
@@ -60,17 +58,38 @@ class ToolCalls:
             return ToolDenied(str(denied))
         if signal is not None:
             raise signal
-        if live is _NOTHING:
-            live = self._again(ctx, call, kept)
-        self._returned[call.tool_call_id] = live
-        return live
-
-    def _again(self, ctx: RunContext[Any], call: Any, kept: Any) -> Any:
-        result, usage = given_again(kept)
+        if live is not _NOTHING:
+            self._returned[call.tool_call_id] = live
+            return live
+        again, usage = given_again(kept)
         if usage is not None:
             ctx.usage.incr(usage)
-        self._returned[call.tool_call_id] = result
-        raise SkipToolExecution(result)  # so the framework counts it as a call that was made
+        self._returned[call.tool_call_id] = again
+        raise SkipToolExecution(again)  # so the framework counts it as a call that was made
+
+    async def ended_in(self, messages: Sequence[Any]) -> dict[str, Any]:
+        """Return what the calls at the end of a history gave that ended, by their ids.
+
+        They are made again, which runs none of them: so the journal knows that they are over.
+        """
+        last = messages[-1]
+        done: dict[str, Any] = {}
+        ended = {call.key: call for call in self._run.effects if call.status != "started"}
+        for call in last.tool_calls if isinstance(last, ModelResponse) else ():
+            key = _key_of(messages, call)
+            if key not in ended:
+                continue
+            kept = await self._outcome(call, key)
+            if kept is not _NOTHING:
+                done[call.tool_call_id] = kept
+        return done
+
+    async def _outcome(self, call: Any, key: str) -> Any:
+        try:
+            return await self._journal.call(call.tool_name, key, call.args_as_dict(), _is_over)
+        except Exception:  # what the tool raised then, or that it was denied
+            self._journal.check()
+            return _NOTHING
 
     def answered(self, messages: Sequence[Any], output: Any) -> list[Any]:
         """Return the messages of a run that has ended, with an answer to every call.
@@ -81,30 +100,29 @@ class ToolCalls:
         if not isinstance(last, ModelResponse) or isinstance(output, DeferredToolRequests):
             return list(messages)
         parts = [
-            ToolReturnPart(
-                call.tool_name,
-                self._returned.get(call.tool_call_id, "Final result processed."),
-                call.tool_call_id,
-            )
+            ToolReturnPart(call.tool_name, self._content_of(call), call.tool_call_id)
             for call in last.tool_calls
         ]
         return [*messages, ModelRequest(parts=parts)] if parts else list(messages)
 
+    def _content_of(self, call: Any) -> Any:
+        given = self._returned.get(call.tool_call_id, "Final result processed.")
+        return given.return_value if isinstance(given, ToolReturn) else given
 
-def _key_of(ctx: RunContext[Any], call: Any) -> str:
-    """Return what tells a call from all others of the session.
 
-    That is its id, which some local models give again and again; and a call that had to wait for
-    an approval is another one when it has it.
-    """
+async def _is_over(arguments: Any) -> Any:
+    raise AssertionError("a call that ended is not made again")
+
+
+def _key_of(messages: Sequence[Any], call: Any) -> str:
+    """Return what tells a call from all others: its id, which some models give again and again."""
     before = sum(
         part.tool_call_id == call.tool_call_id
-        for message in ctx.messages
+        for message in messages
         for part in message.parts
         if isinstance(part, ToolReturnPart)
     )
-    key = str(call.tool_call_id) if before == 0 else f"{call.tool_call_id}#{before + 1}"
-    return f"{key}/approved" if ctx.tool_call_approved else key
+    return str(call.tool_call_id) if before == 0 else f"{call.tool_call_id}#{before + 1}"
 
 
 def _validated(ctx: RunContext[Any], call: Any, arguments: Any) -> Any:

@@ -9,15 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from pydantic import TypeAdapter
-from pydantic_ai.exceptions import (
-    ApprovalRequired,
-    CallDeferred,
-    ModelRetry,
-    SkipToolExecution,
-    ToolFailed,
-    ToolFailedError,
-    ToolRetryError,
-)
+from pydantic_ai.exceptions import ModelRetry, ToolFailed, ToolFailedError, ToolRetryError
 from pydantic_ai.messages import ModelRequest, ToolReturn, ToolReturnPart, UserPromptPart
 from pydantic_ai.usage import RunUsage
 
@@ -30,16 +22,8 @@ MARK = "pydantic_ai"
 """Marks what is more than a value: a rich return, media, or a signal to the framework."""
 _USAGE: TypeAdapter[Any] = TypeAdapter(RunUsage)
 
-SIGNALS = (
-    ApprovalRequired,
-    CallDeferred,
-    ModelRetry,
-    SkipToolExecution,
-    ToolFailed,
-    ToolFailedError,
-    ToolRetryError,
-)
-"""What tools raise that is an answer and no failure of theirs."""
+SIGNALS = (ModelRetry, ToolFailed, ToolFailedError, ToolRetryError)
+"""What tools raise that is an answer to their call. One that asks to wait has not been made."""
 
 
 def kept_return(result: Any, usage: RunUsage | None) -> Any:
@@ -87,13 +71,9 @@ def _media_in(content: Any) -> bool:
     return bool(result_of(content, Lost(), "$")[1])
 
 
-def kept_signal(signal: Exception) -> dict[str, Any] | None:
-    """Return what a tool told the framework as plain data; None if that cannot be kept."""
+def kept_signal(signal: Exception) -> dict[str, Any]:
+    """Return what a tool told the framework as plain data."""
     kind = type(signal).__name__
-    if isinstance(signal, SkipToolExecution):
-        return None
-    if isinstance(signal, (ApprovalRequired, CallDeferred)):
-        return {MARK: {"kind": kind, "metadata": signal.metadata}}
     if isinstance(signal, (ToolRetryError, ToolFailedError)):
         part = signal.tool_retry if isinstance(signal, ToolRetryError) else signal.tool_failed
         return _marked(kind, dumped([ModelRequest(parts=[part])])[0]["parts"])
@@ -120,6 +100,13 @@ def given_again(kept: Any) -> tuple[Any, RunUsage | None]:
     return rich, usage
 
 
+def answer_parts(call: Any, kept: Any) -> list[Any]:
+    """Return the parts of a request that answer a call with what it gave before."""
+    own = kept[MARK]["own"] if _is_marked(kept) else [_part(kept)]
+    named = {"tool_name": call.tool_name, "tool_call_id": call.tool_call_id}
+    return _revived([{**part, **(named if "tool_name" in part else {})} for part in own])
+
+
 def _part(content: Any) -> dict[str, Any]:
     own = {"part_kind": "tool-return", "tool_name": "tool", "tool_call_id": "call"}
     return {**own, "content": content}
@@ -131,13 +118,7 @@ def _revived(parts: list[Any]) -> list[Any]:
 
 def _signal(marked: dict[str, Any]) -> Exception:
     signal: Exception
-    kind = marked["kind"]
-    if kind in ("ApprovalRequired", "CallDeferred"):
-        signal = (ApprovalRequired if kind == "ApprovalRequired" else CallDeferred)(
-            marked["metadata"]
-        )
-        return signal
-    is_retry = kind in ("ToolRetryError", "ModelRetry")
+    is_retry = marked["kind"] in ("ToolRetryError", "ModelRetry")
     (part,) = _revived(marked["own"])
     if isinstance(part.content, str):  # as the tool raised it, so that it counts as an attempt
         signal = ModelRetry(part.content) if is_retry else ToolFailed(part.content)

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from typing import Any, Self
 
 from smolagents.agent_types import handle_agent_output_types
-from smolagents.agents import MultiStepAgent
+from smolagents.agents import ActionOutput, MultiStepAgent
 from smolagents.local_python_executor import LocalPythonExecutor
 from smolagents.memory import ActionStep, FinalAnswerStep, MemoryStep, PlanningStep
 
@@ -25,11 +25,12 @@ from holdfast.adapters.smolagents.variables import (
     put_back,
 )
 from holdfast.client import Client, SyncClient
-from holdfast.errors import AdapterError, InvalidArgumentError
+from holdfast.errors import AdapterError, InvalidArgumentError, SerializationError
 from holdfast.model import Framework, checked_name
 from holdfast.session.run import Run
 
 _log = logging.getLogger("holdfast")
+_ANSWER = "the answer"
 
 
 class Checkpoints:
@@ -63,6 +64,7 @@ class Checkpoints:
         self._agent: Any = None
         self._handled = sys.exc_info()[1]
         self._planning_interval: int | None = None
+        self._answer: Any = None
 
     @property
     def client(self) -> SyncClient:
@@ -135,6 +137,7 @@ class Checkpoints:
                 for callbacks in added:
                     callbacks.remove(self)
                 self._run = self._journal = self._agent = self._planning_interval = None
+                self._answer = None
                 self._handled = None
 
     def _listen(self, agent: Any) -> list[list[Any]]:
@@ -163,6 +166,11 @@ class Checkpoints:
             self._load(agent, before)
         if is_same and _is_finished(before["steps"]):
             self._load_variables(agent, before)
+            if _ANSWER in before.get("left_out", ()):
+                raise AdapterError(
+                    f"session {self.session_id!r}: the task is done, but its answer was of a kind "
+                    "that cannot be kept; take another session_id to have it done again"
+                )
             return handle_agent_output_types(agent.memory.steps[-1].action_output)
         limit = max_steps or agent.max_steps
         if is_same:
@@ -193,6 +201,8 @@ class Checkpoints:
         with journal.of(agent):
             for each in steps:
                 journal.check()
+                if isinstance(each, ActionOutput) and each.is_final_answer:
+                    self._answer = each.output
                 if isinstance(each, FinalAnswerStep):
                     output = each.output
         return output
@@ -207,9 +217,17 @@ class Checkpoints:
         elif executor is not None:
             left_out.append(f"all variables of {type(executor).__name__}, which are elsewhere")
         written = [step_data(step, f"$.steps[{place}]") for place, step in enumerate(steps)]
+        if written[-1].get("is_final_answer") and written[-1]["output"] is None:
+            written[-1]["output"] = self._answer  # agents that call tools do not note it
         for place, step in enumerate(written):
             if "output" in step:
-                step["output"] = kept_value(step["output"], f"$.steps[{place}].output")
+                try:
+                    step["output"] = kept_value(step["output"], f"$.steps[{place}].output")
+                except SerializationError:  # its observations say what the model was told of it
+                    step["output"] = None
+                    left_out.append(
+                        _ANSWER if step["is_final_answer"] else f"$.steps[{place}].output"
+                    )
         return {
             "system_prompt": agent.memory.system_prompt.system_prompt,
             "steps": written,
@@ -264,6 +282,12 @@ def _checked(state: Any, session_id: str) -> dict[str, Any]:
         return {}
     if isinstance(state, dict) and isinstance(state.get("steps"), list):
         found: dict[str, Any] = state
+        for place, step in enumerate(found["steps"]):
+            if not isinstance(step, dict):
+                raise AdapterError(
+                    f"session {session_id!r}: $.steps[{place}] is no step of smolagents; go back "
+                    "to an older checkpoint"
+                )
         return found
     raise AdapterError(
         f"session {session_id!r} holds no steps of smolagents: it was kept by something else, or "

@@ -1,14 +1,12 @@
-"""LangGraph's threads as people read them: the questions they wait at, and what is plumbing."""
+"""LangGraph's threads as people read them: the questions they wait at."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.output.terminal import Terminal
 from holdfast.cli.output.values import short
-from holdfast.core.diff import Diff
 from holdfast.core.json_form import to_json
 from holdfast.model import Framework
 from holdfast.system.terminal_text import clean
@@ -19,24 +17,11 @@ if TYPE_CHECKING:
     from holdfast.verbs.interrupts import OpenInterrupt
 
 _ROOM = 100
-_OWN_PARTS = "checkpoint|parent|sealed|metadata|config|parent_config|created_at"
-_PLUMBING = re.compile(rf"\$\.(?:{_OWN_PARTS})(?![\w])|\$\.values(?:\.__|\['(?:branch:to:|__))")
-"""Paths of what LangGraph keeps for itself: versions, ids, and channels that lead to nodes."""
 
 
 def is_thread(info: CheckpointInfo) -> bool:
     """Return whether a checkpoint is one of LangGraph's."""
     return info.framework is Framework.LANGGRAPH
-
-
-def without_plumbing(changes: Diff) -> Diff:
-    """Return what changed in the values of a thread, and not in how LangGraph keeps them."""
-    kept = Diff()
-    for name in ("added", "removed", "changed", "moved"):
-        for path, value in getattr(changes, name).items():
-            if not _PLUMBING.match(path):
-                getattr(kept, name)[path] = value
-    return kept
 
 
 def asked_at(client: SyncClient, info: CheckpointInfo) -> list[OpenInterrupt]:

@@ -116,7 +116,7 @@ def _by_expression(text: str) -> Callable[[SyncClient, CheckpointInfo], Verdict]
         raise UsageError(f"--python is no expression: {error.msg}") from error
 
     def judge(client: SyncClient, info: CheckpointInfo) -> Verdict:
-        from holdfast.cli.output.messages import messages_in
+        from holdfast.cli.output.messages import messages_of
 
         kept = client.restore(info.checkpoint_id, on_unknown="raw")
         names = {
@@ -124,7 +124,7 @@ def _by_expression(text: str) -> Callable[[SyncClient, CheckpointInfo], Verdict]
             "context": kept.agent_context,
             "tasks": kept.tasks,
             "effects": kept.effects,
-            "messages": messages_in(kept.execution_state),
+            "messages": messages_of(kept),
             "checkpoint": kept,
         }
         try:

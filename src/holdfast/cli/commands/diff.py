@@ -5,16 +5,18 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
-from holdfast.cli.access.langgraph_threads import is_thread, without_plumbing
 from holdfast.cli.access.naming import Names
 from holdfast.cli.access.opening import open_client
+from holdfast.cli.access.plumbing import MESSAGES, without_plumbing
 from holdfast.cli.exits import OK, NotFound
+from holdfast.cli.output.messages import MessageChanges, changed, messages_of
 from holdfast.cli.output.terminal import Terminal
 from holdfast.cli.output.units import many
 from holdfast.cli.output.values import short
 from holdfast.cli.parsing import Parser, add_checkpoint, add_session
 from holdfast.core.diff import Diff, is_below
 from holdfast.core.json_form import to_json
+from holdfast.errors import AdapterError
 from holdfast.system.terminal_text import clean, clean_lines
 
 if TYPE_CHECKING:
@@ -30,8 +32,8 @@ def set_up(parser: Parser) -> None:
     """Add its arguments to a parser, and what it runs."""
     parser.explain(
         "With one checkpoint: what it changed since the one before it. With none: the head.\n"
-        "+ added, - removed, ~ changed, > moved. Without options all but the record of calls, and\n"
-        "of a LangGraph thread its values and files: not versions, ids and the like.",
+        "+ added, - removed, ~ changed, > moved. Without options all but the record of calls; of\n"
+        "a session of a framework its messages, values and files: not what it keeps for itself.",
         "holdfast diff",
         "holdfast diff @~3 @",
         "holdfast diff fix-42@ fix-42.1@ --state",
@@ -45,9 +47,7 @@ def set_up(parser: Parser) -> None:
         parser.add_argument(f"--{name}", action="store_true", help=f"the {name}")
     parser.add_argument("--files", action="store_true", help="the files")
     parser.add_argument("--text", action="store_true", help="with --files: the changed lines")
-    parser.add_argument(
-        "--all", action="store_true", help="of a LangGraph thread also what it keeps for itself"
-    )
+    parser.add_argument("--all", action="store_true", help="also what a framework keeps for itself")
     parser.set_defaults(run=run)
 
 
@@ -71,26 +71,49 @@ def run(options: Namespace, terminal: Terminal) -> int:
             left_out = [part for part in PARTS if part not in chosen] if chosen else ["effects"]
             for part in left_out:
                 changes = without(changes, PARTS[part])
+        said = None
+        if changes and not chosen and not options.all:
+            said = _said(client, old, new)
         files = None
         if files_only or options.files or with_now or not chosen:
             files = files_changed(client, old, None if with_now else new, options.text)
     changes = without(changes, "workspace")
     hidden = 0
-    if is_thread(new) and not options.all:
-        every, changes = changes, without_plumbing(changes)
+    if not options.all:
+        every, changes = changes, without_plumbing(changes, new.framework, said is not None)
         hidden = _count(every) - _count(changes)
     if terminal.json:
-        terminal.emit(_json(old, None if with_now else new, changes, files))
+        terminal.emit(_json(old, None if with_now else new, changes, files, said))
         return OK
+    for line in said.lines(terminal) if said else ():
+        terminal.line(line)
+    if said is not None:
+        changes = without(changes, MESSAGES)
     for line in diff_lines(changes, terminal):
         terminal.line(line)
     if files:
         for line in file_lines(files, terminal):
             terminal.line(line)
-    if not changes and not files:
-        own = f" (but {many(hidden, 'change')} in what LangGraph keeps for itself: --all)"
+    if not changes and not files and not said:
+        own = f" (but {many(hidden, 'change')} in what the framework keeps for itself: --all)"
         terminal.line("no changes" + (own if hidden else ""))
     return OK
+
+
+def _said(client: SyncClient, old: CheckpointInfo, new: CheckpointInfo) -> MessageChanges | None:
+    """Return what was said meanwhile in a session of a framework; None if that is not known.
+
+    In the state of a program of one's own messages are shown where they are.
+    """
+    if "custom" in (old.framework.value, new.framework.value):
+        return None
+    try:
+        before, now = (
+            messages_of(client.restore(info.checkpoint_id, on_unknown="raw")) for info in (old, new)
+        )
+    except AdapterError:  # whose state is none of the framework's is compared by its paths
+        return None
+    return changed(before, now) if before or now else None
 
 
 def _count(changes: Diff) -> int:
@@ -104,7 +127,11 @@ def _parent(names: Names, info: CheckpointInfo) -> CheckpointInfo:
 
 
 def _json(
-    old: CheckpointInfo, new: CheckpointInfo | None, changes: Diff, files: TreeDiff | None
+    old: CheckpointInfo,
+    new: CheckpointInfo | None,
+    changes: Diff,
+    files: TreeDiff | None,
+    said: MessageChanges | None,
 ) -> dict[str, Any]:
     return {
         "from": old.checkpoint_id,
@@ -116,6 +143,7 @@ def _json(
             for path, (old, new) in changes.changed.items()
         },
         "moved": dict(changes.moved),
+        "messages": None if said is None else said.as_dict(),
         "files": None if files is None else files_json(files),
     }
 

@@ -23,6 +23,7 @@ from holdfast.cli.output.checkpoints import (
 )
 from holdfast.cli.output.file_changes import changes_of
 from holdfast.cli.output.graph import draw, newest_first
+from holdfast.cli.output.spoken import spoken_in
 from holdfast.cli.output.tasks import TaskProgress
 from holdfast.cli.output.terminal import Terminal
 from holdfast.cli.output.units import age, many
@@ -68,6 +69,9 @@ def set_up(parser: Parser) -> None:
         "--graph", action="store_true", help="the tree, with what was forked from it or led to it"
     )
     parser.add_argument("--all", action="store_true", help="all sessions")
+    parser.add_argument(
+        "--messages", action="store_true", help="below each what was said since the one before it"
+    )
     parser.add_argument(
         "-n", "--limit", type=count, metavar="N", help="at most so many (default: 50, a tree: all)"
     )
@@ -129,6 +133,7 @@ class View:
         self.recoveries = recoveries_of(client.store, self.shown)
         self._changes = changes_of(client, self.shown)
         self._origins = _origins(client, self.shown)
+        self._spoken = spoken_in(client, self.shown) if options.messages else {}
         self._short = ShortIds(client.store, [*self.shown, *self._origins.values()])
         self._names: dict[int, int] = {}
         self._counts: tuple[dict[str, str], int] | None = None
@@ -146,10 +151,12 @@ class View:
         """Return a checkpoint in JSON."""
         origin = self._origins.get(info.checkpoint_id)
         changed = self._changes.get(info.checkpoint_id)
+        spoken = self._spoken.get(info.checkpoint_id)
         return {
             **checkpoint_json(info, self.markers(info), self.progress(info)),
             "files": None if changed is None else changed.as_dict(),
             "forked_from": None if origin is None else origin.session_id,
+            "messages": None if spoken is None else spoken.as_dict(),
         }
 
     def session_json(self) -> dict[str, object] | None:
@@ -210,7 +217,12 @@ class View:
             f"{pad(below, width(drawing))}  {terminal.paint(clean(str(each)), 'warn')}"
             for each in self.recoveries.get(info.checkpoint_id, ())
         ]
-        return [*self._lines(info, terminal, drawing, below), *put_back]
+        spoken = self._spoken.get(info.checkpoint_id)
+        said = [
+            f"{terminal.paint(pad(below, width(drawing)), 'dim')}  {line}"
+            for line in (spoken.lines(terminal) if spoken else ())
+        ]
+        return [*self._lines(info, terminal, drawing, below), *put_back, *said]
 
     def _lines(
         self, info: CheckpointInfo, terminal: Terminal, drawing: str, below: str
@@ -324,7 +336,8 @@ class View:
         origin = self._origins.get(info.checkpoint_id)
         if origin is not None:
             place = f"{clean(origin.session_id)}@{self._short(origin.checkpoint_id)}"
-            words.append(f"forked from {place}")
+            is_fork = origin.framework is info.framework
+            words.append(f"{'forked' if is_fork else 'goes on'} from {place}")
         return words
 
 

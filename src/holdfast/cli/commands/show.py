@@ -11,7 +11,7 @@ from holdfast.cli.access.naming import Names
 from holdfast.cli.access.opening import open_client
 from holdfast.cli.exits import OK
 from holdfast.cli.output.checkpoints import checkpoint_json
-from holdfast.cli.output.messages import Message, messages_in
+from holdfast.cli.output.messages import message_lines, messages_of
 from holdfast.cli.output.tasks import progress_of, task_line, tasks_json
 from holdfast.cli.output.terminal import Terminal
 from holdfast.cli.output.units import age, size
@@ -19,11 +19,12 @@ from holdfast.cli.output.values import at_path, outline
 from holdfast.cli.parsing import Parser, add_checkpoint, add_session
 from holdfast.core.json_form import dumps, to_json
 from holdfast.core.short_repr import brief
-from holdfast.errors import CheckpointIntegrityError
-from holdfast.system.terminal_text import clean, clean_lines, cut, indented
+from holdfast.errors import AdapterError, CheckpointIntegrityError
+from holdfast.system.terminal_text import clean, cut, indented
 from holdfast.verbs import stored_values
 
 if TYPE_CHECKING:
+    from holdfast.core.conversation.said import Said
     from holdfast.model import Checkpoint, CheckpointInfo
     from holdfast.session.effects import Effect
 
@@ -62,7 +63,7 @@ def run(options: Namespace, terminal: Terminal) -> int:
             answer: dict[str, Any] = {"path": options.state, "value": part}
             lines = dumps(part).splitlines()
         elif options.messages:
-            found = messages_in(checkpoint.execution_state)
+            found = messages_of(checkpoint)
             answer = {"messages": [message.as_dict() for message in found]}
             lines = [line for message in found for line in message_lines(message, terminal)]
         else:
@@ -71,13 +72,18 @@ def run(options: Namespace, terminal: Terminal) -> int:
                 calls = calls_since(client, info)
             except CheckpointIntegrityError as error:  # all the rest can be read
                 terminal.hint(f"its calls are not shown: {error.reason}")
-            answer = _json(info, checkpoint, calls)
-            lines = _lines(info, checkpoint, calls, terminal)
+            said: list[Said] = []
+            try:
+                said = messages_of(checkpoint)
+            except AdapterError as error:  # a state can be shown that is no conversation
+                terminal.hint(f"its messages are not shown: {error}")
+            answer = _json(info, checkpoint, calls, said)
+            lines = _lines(info, checkpoint, calls, said, terminal)
             asked = asked_at(client, info)
             answer["interrupts"] = asked_json(asked)
             if asked:
-                said = asked_lines(asked, terminal)
-                lines += ["", "waits for an answer", *(f"  {line}" for line in said)]
+                questions = asked_lines(asked, terminal)
+                lines += ["", "waits for an answer", *(f"  {line}" for line in questions)]
     if terminal.json:
         head = {"checkpoint_id": info.checkpoint_id}
         terminal.emit(answer if "checkpoint" in answer else {**head, **answer})
@@ -87,7 +93,9 @@ def run(options: Namespace, terminal: Terminal) -> int:
     return OK
 
 
-def _json(info: CheckpointInfo, checkpoint: Checkpoint, calls: list[Effect]) -> dict[str, Any]:
+def _json(
+    info: CheckpointInfo, checkpoint: Checkpoint, calls: list[Effect], said: list[Said]
+) -> dict[str, Any]:
     progress = progress_of(checkpoint.tasks)
     return {
         "checkpoint": checkpoint_json(info),
@@ -97,7 +105,7 @@ def _json(info: CheckpointInfo, checkpoint: Checkpoint, calls: list[Effect]) -> 
         "tasks": tasks_json(checkpoint.tasks),
         "effects": [to_json(call.as_dict()) for call in calls],
         "workspace": workspace_json(checkpoint.workspace),
-        "messages": [message.as_dict() for message in messages_in(checkpoint.execution_state)],
+        "messages": [message.as_dict() for message in said],
     }
 
 
@@ -121,7 +129,11 @@ _FILES: dict[str, stored_values.Kind] = {
 
 
 def _lines(
-    info: CheckpointInfo, checkpoint: Checkpoint, calls: list[Effect], terminal: Terminal
+    info: CheckpointInfo,
+    checkpoint: Checkpoint,
+    calls: list[Effect],
+    messages: list[Said],
+    terminal: Terminal,
 ) -> list[str]:
     lines = _header(info, terminal)
     if isinstance(checkpoint.tasks, (list, tuple)) and checkpoint.tasks:
@@ -133,7 +145,6 @@ def _lines(
     files = workspace_json(checkpoint.workspace)
     if files is not None:
         lines += ["", f"files  {files['files']} ({size(files['bytes'])}), tree {files['tree_id']}"]
-    messages = messages_in(checkpoint.execution_state)
     if messages:
         lines += ["", _counted(len(messages))]
         for message in messages[-_FEW:]:
@@ -173,17 +184,3 @@ def _header(info: CheckpointInfo, terminal: Terminal) -> list[str]:
         tags = ", ".join(f"{key}={brief(value)}" for key, value in info.metadata.items())
         rows.append(("tags", cut(clean(tags), 200)))
     return [f"{name + ':':<14} {value}" for name, value in rows]
-
-
-def message_lines(message: Message, terminal: Terminal, brief: bool = False) -> list[str]:
-    """Return a message: its role, and what it says."""
-    role = terminal.paint(f"{clean(message.role)}:", "head")
-    text = clean_lines(message.text)
-    if brief:
-        text = cut(text.replace("\n", " ⏎ "), min(terminal.width, 160) - 16)
-    first, *others = text.splitlines() or [""]
-    lines = [f"{role} {first}".rstrip(), *(f"  {line}" for line in others)]
-    for call in message.calls:
-        said = cut(clean(call.arguments), 120) if brief else clean_lines(call.arguments)
-        lines.append(f"  -> {clean(call.name)}({said})")
-    return lines

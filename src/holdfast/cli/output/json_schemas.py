@@ -56,6 +56,7 @@ EFFECT: Schema = {
     "additionalProperties": TYPED,
 }
 MESSAGE = _record(role=TEXT, text=TEXT, calls=_list(_record(name=TEXT, arguments=TEXT)))
+SPOKEN = _record(added=_list(MESSAGE), removed=_list(MESSAGE))
 _CHANGES: dict[str, Schema] = {
     "added": _map(TYPED),
     "removed": _map(TYPED),
@@ -193,6 +194,7 @@ SHAPES: dict[str, Schema] = {
                 progress=PROGRESS,
                 files=_maybe(_record(files=WHOLE, added=_maybe(WHOLE), removed=_maybe(WHOLE))),
                 forked_from=_maybe(TEXT),
+                messages=_maybe(SPOKEN),
             )
         ),
     ),
@@ -215,7 +217,13 @@ SHAPES: dict[str, Schema] = {
         _record(checkpoint_id=TEXT, path=TEXT, value=TYPED),
         _record(checkpoint_id=TEXT, messages=_list(MESSAGE)),
     ),
-    "diff": _record(from_=TEXT, to=_maybe(TEXT), **_CHANGES, files=_maybe(FILES)),
+    "diff": _record(
+        from_=TEXT,
+        to=_maybe(TEXT),
+        **_CHANGES,
+        messages=_maybe(SPOKEN),
+        files=_maybe(FILES),
+    ),
     "replay": _record(
         session_id=TEXT,
         steps=_list(

@@ -40,6 +40,10 @@ def _of_tasks(entity: Any) -> list[Any]:
         output = task.get("output") if isinstance(task, Mapping) else None
         messages = output.get("messages") if isinstance(output, Mapping) else None
         said += messages if isinstance(messages, (list, tuple)) else ()
+        raw = output.get("raw") if isinstance(output, Mapping) else None
+        is_told = bool(said) and isinstance(said[-1], Mapping) and said[-1].get("role") == _ROLES[2]
+        if raw and not is_told:  # agents without tools do not put their answer there
+            said.append({"role": "assistant", "content": raw})
     return said
 
 
@@ -88,6 +92,9 @@ def _write(conversation: Conversation, lost: Lost) -> list[Any]:
         elif message["role"] == "assistant":
             found += _assistant(message, lost, path)
         else:
+            leads = all(each["role"] == "system" for each in found) and not lost.first
+            if message["role"] == "system" and leads:
+                lost.add(f"$.messages[{i}]", "all before it is lost, so that it leads")
             content = _content(message["parts"], lost, path)
             found += [{"role": message["role"], "content": content}] if content else []
     return found

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 from holdfast.core.conversation.conversation import Conversation
@@ -75,17 +74,14 @@ class _Forms(Mapping[str, Form]):
     def __getitem__(self, framework: str) -> Form:
         if framework not in FRAMEWORKS:
             raise KeyError(framework)
-        if find_spec(f"{__package__}.{framework}") is None:
-            raise KeyError(framework)
-        form = import_module(f"{__package__}.{framework}").FORM
-        assert isinstance(form, Form)
+        form: Form = import_module(f"{__package__}.{framework}").FORM
         return form
 
     def __iter__(self) -> Iterator[str]:
-        return (name for name in FRAMEWORKS if find_spec(f"{__package__}.{name}") is not None)
+        return iter(FRAMEWORKS)
 
     def __len__(self) -> int:
-        return sum(1 for _ in self)
+        return len(FRAMEWORKS)
 
 
 FORMS: Mapping[str, Form] = _Forms()

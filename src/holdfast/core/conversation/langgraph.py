@@ -26,6 +26,8 @@ _CLASSES = {
     "tool": "langchain_core.messages.tool:ToolMessage",
 }
 _PROVIDER = "langchain"
+_SEALED = {"type": "sealed"}
+"""Stands for messages that the serializer of a thread has encrypted."""
 _BLOCKS = {"image": "image", "audio": "audio", "video": "video", "document": "file"}
 _GREGORIAN = 0x01B21DD213814000
 """The 100-ns ticks from 1582, where UUIDs of version 6 count from, to 1970."""
@@ -36,7 +38,11 @@ def _extract(state: Any) -> Native | None:
     if not isinstance(values, Mapping) or not isinstance(state.get("checkpoint"), Mapping):
         return None
     messages = values.get("messages")
-    return Native(messages) if isinstance(messages, (list, tuple)) else None
+    if not isinstance(messages, (list, tuple)):
+        return None
+    sealed = state.get("sealed")
+    is_sealed = isinstance(sealed, Mapping) and "messages" in sealed
+    return Native([_SEALED] if is_sealed else messages)
 
 
 def _read(messages: Sequence[Any], lost: Lost) -> list[Message]:
@@ -50,7 +56,9 @@ def _read(messages: Sequence[Any], lost: Lost) -> list[Message]:
         if role == "chat":
             role = word(fields, "role")
         if role not in ("user", "assistant", "system", "tool"):
-            lost.add(path, f"a message of the type {str(kind)[:40]!r}")
+            is_sealed = message == _SEALED
+            why = "messages that only the serializer of their thread reads"
+            lost.add(path, why if is_sealed else f"a message of the type {str(kind)[:40]!r}")
             continue
         found.append({"role": role, "parts": _parts(role, fields, lost, path)})
     return found
@@ -60,6 +68,8 @@ def _parts(role: str, fields: Mapping[str, Any], lost: Lost, path: str) -> list[
     content = blocks.parts_of(fields.get("content"), lost, f"{path}.content", _PROVIDER)
     if role == "tool":
         call_id = word(fields, "tool_call_id")
+        if fields.get("artifact") is not None:
+            lost.add(f"{path}.artifact", "what a tool gave for the program alone")
         is_error = fields.get("status") == "error"
         return [blocks.response_of(call_id, content, name=word(fields, "name"), is_error=is_error)]
     if role != "assistant":
@@ -80,7 +90,7 @@ def _parts(role: str, fields: Mapping[str, Any], lost: Lost, path: str) -> list[
 
 
 def _write(conversation: Conversation, lost: Lost) -> list[Any]:
-    if conversation.system_instructions:
+    if conversation.system_instructions and not lost.first:
         lost.add("$.system_instructions", "the agent has its own: give them to it")
     found: list[Any] = []
     for i, message in enumerate(conversation.messages):

@@ -131,11 +131,16 @@ def _read_reasoning(item: Mapping[str, Any], path: str, lost: Lost) -> list[Mess
 
 def write(conversation: Conversation, lost: Lost) -> list[Any]:
     """Return input items: what the SDK takes as a run's input, or keeps in a Session."""
-    return [
-        item
-        for i, message in enumerate(conversation.messages)
-        for item in _WRITERS[message["role"]](message["parts"], f"$.messages[{i}].parts", lost)
-    ]
+    if conversation.system_instructions:
+        lost.add("$.system_instructions", "the agent has its own: give them to it")
+    items: list[Any] = []
+    for i, message in enumerate(conversation.messages):
+        path = f"$.messages[{i}]"
+        leads = all(item.get("role") == "system" for item in items)
+        if message["role"] == "system" and i and leads:
+            lost.add(path, "a late system prompt, which leads where all before it is lost")
+        items += _WRITERS[message["role"]](message["parts"], f"{path}.parts", lost)
+    return items
 
 
 def _write_user(given: Sequence[Part], path: str, lost: Lost) -> list[Any]:
@@ -214,8 +219,6 @@ def _output_item(part: Part, path: str, lost: Lost) -> dict[str, Any]:
         lost.add(f"{path}.response", f"{type(response).__name__}, which is text here")
     if part.get("is_error"):
         lost.add(f"{path}.is_error", "that the call failed, for which there is no flag")
-    if part.get("name"):
-        lost.add(f"{path}.name", "the tool's name on its answer; the call tells it")
     output: Any = parts.text_of_response(response)
     media = [
         made
@@ -238,10 +241,14 @@ _WRITERS: dict[str, Callable[[Sequence[Part], str, Lost], list[Any]]] = {
 def state(messages: list[Any], conversation: Conversation) -> dict[str, Any]:
     """Return the state from which HoldfastRunner and HoldfastSession go on.
 
-    Calls without an answer are the end of a run that is not finished, so that they are run.
+    Calls without an answer are the end of a run that is not finished, so that they are run; but
+    none of those is which wait for a person's approval.
     """
     said = [part["content"] for part in conversation.system_instructions if part["type"] == "text"]
     items, run = unanswered(messages)
+    waiting = {each.get("tool_call_id") for each in conversation.interrupts}
+    if run is not None and any(item.get("call_id") in waiting for item in run["answer"]["output"]):
+        items, run = list(messages), None
     return {"items": items, "instructions": "\n\n".join(said) or None, "run": run}
 
 

@@ -46,6 +46,20 @@ def answer_items(run: Mapping[str, Any]) -> list[Any]:
     return [*answer["output"], *given]
 
 
+def is_run(run: Any) -> bool:
+    """Return whether a value is what a state of ours holds of a run that is not finished."""
+    match run:
+        case {
+            "prompt": str() | [*_],
+            "state": None
+            | {"current_agent": {"name": str()}, "context": {}, "current_turn": int()},
+            "answer": None | {"output": [*_]},
+            "outputs": {},
+        }:
+            return True
+    return False
+
+
 def output_item(call_id: str, output: Any) -> dict[str, Any]:
     """Return the item that answers a call."""
     return {"type": "function_call_output", "call_id": call_id, "output": output}

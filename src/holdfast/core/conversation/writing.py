@@ -72,24 +72,35 @@ def _waits(messages: list[Message]) -> bool:
 
 
 def with_originals(
-    conversation: Conversation, seen: Conversation, own: Conversation
+    conversation: Conversation, seen: Conversation, own: Conversation, lost: Sequence[str] = ()
 ) -> Conversation:
     """Return a conversation with what it had before it came into the framework that it is in.
 
     ``own`` is what was handed over, ``seen`` how the other framework held that. Messages that
     are still as they were seen are given as they were: what that framework cannot hold is back.
+    What it was known to lose may have changed since: AutoGen makes other images of images.
     """
     whole = _answered(own.messages)
     roles = [message["role"] for message in own.messages[:whole]]
     if roles != [message["role"] for message in seen.messages[:whole]]:
         return conversation  # a message was left out: which is which is not known
+    named = [each.partition(": ")[0] for each in lost]
     same = 0
-    while same < min(whole, len(conversation.messages)) and (
-        conversation.messages[same] == seen.messages[same]
+    while same < min(whole, len(conversation.messages)) and _is_same(
+        conversation.messages[same], seen.messages[same], f"$.messages[{same}]", named
     ):
         same += 1
     messages = [*own.messages[:same], *conversation.messages[same:]]
     return replace(conversation, messages=messages)
+
+
+def _is_same(now: Message, seen: Message, path: str, lost: Sequence[str]) -> bool:
+    if now["role"] != seen["role"] or len(now["parts"]) != len(seen["parts"]):
+        return False
+    return all(
+        part == before or (part["type"] == before["type"] and f"{path}.parts[{j}]" in lost)
+        for j, (part, before) in enumerate(zip(now["parts"], seen["parts"], strict=True))
+    )
 
 
 def _answered(messages: list[Message]) -> int:
