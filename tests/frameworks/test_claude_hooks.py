@@ -1,6 +1,10 @@
 """What hooks keep that Claude's program would lose: results, prompts, files, subagents' work."""
 
 import asyncio
+import json
+import subprocess
+import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -211,3 +215,46 @@ async def test_files_are_kept_around_tools_where_the_transcript_is_not(
 def test_files_are_those_of_a_workspace() -> None:
     with pytest.raises(InvalidArgumentError, match="takes a Workspace"):
         workspace_hooks("repo")  # type: ignore[arg-type]
+
+
+# When the process is gone
+
+
+def test_claude_runs_no_tool_when_nobody_is_there_to_record_it(tmp_path: Path) -> None:
+    started: list[subprocess.Popen[bytes]] = []
+    answers: list[str] = []
+    is_told = threading.Event()
+
+    def script(messages: list[dict[str, Any]]) -> Blocks:
+        found = results_in(messages)
+        if not found:
+            started[0].kill()
+            started[0].wait()
+            return [call("toolu_1", "Bash", command=f"echo > {tmp_path}/ran")]
+        answers.append(found["toolu_1"])
+        is_told.set()
+        return [text("done")]
+
+    with ClaudeServer(script) as server:
+        given = server.options(tmp_path / "home")
+        program = (
+            "import asyncio, json, sys\n"
+            "from claude_agent_sdk import ClaudeAgentOptions\n"
+            "from holdfast.adapters.claude_agent_sdk import HoldfastSessionStore\n"
+            "async def main():\n"
+            "    options = ClaudeAgentOptions(**json.loads(sys.argv[1]))\n"
+            "    store = HoldfastSessionStore(url=sys.argv[2])\n"
+            "    asked = store.query(prompt='x', session_id='s', options=options)\n"
+            "    async for message in asked:\n"
+            "        pass\n"
+            "asyncio.run(main())\n"
+        )
+        names = ("env", "permission_mode", "setting_sources", "model")
+        chosen = {name: getattr(given, name) for name in names} | {"cwd": str(given.cwd)}
+        url = f"sqlite:///{tmp_path}/store.db"
+        command = [sys.executable, "-c", program, json.dumps(chosen), url]
+        started.append(subprocess.Popen(command))
+        assert is_told.wait(60)
+
+    assert "doesn't want to take this action" in answers[0]
+    assert not (tmp_path / "ran").exists()
