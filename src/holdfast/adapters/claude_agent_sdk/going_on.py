@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from claude_agent_sdk import (
     ClaudeAgentOptions,
     Message,
-    MirrorErrorMessage,
     ProcessError,
     ResultMessage,
     SystemMessage,
@@ -62,8 +61,6 @@ async def asked(
         async with aclosing(messages):  # whoever stops listening ends the program
             async for message in messages:
                 yield message
-                if isinstance(message, MirrorErrorMessage):
-                    await store._recorder.make_up()
     finally:
         await store._recorder.lasting.leave(name)
     await store._recorder.make_up()
