@@ -6,21 +6,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from google.adk.agents import LlmAgent, SequentialAgent
+from google.adk.agents import LlmAgent, ParallelAgent, SequentialAgent
 from google.adk.apps import App, ResumabilityConfig
 from google.adk.models import BaseLlm, LlmRequest, LlmResponse
 from google.adk.runners import Runner
 from google.adk.tools import AgentTool, FunctionTool, LongRunningFunctionTool, ToolContext
+from google.adk.workflow import START, Workflow
 from google.genai import types
 
+from holdfast import Client
 from holdfast.adapters.google_adk import HoldfastSessionService
 from holdfast.adapters.journal import ToolEffect
 from holdfast.adapters.portable import conversation
 from holdfast.errors import RollbackRefusedError, UnknownEffectError
+from holdfast.session.approval import Decision
+from tests.frameworks.full_store import FullStore
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*EXPERIMENTAL.*:UserWarning"),
-    pytest.mark.filterwarnings("ignore:SequentialAgent is deprecated:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:.*Agent is deprecated:DeprecationWarning"),
     pytest.mark.filterwarnings("ignore:The `plugins` argument:DeprecationWarning"),
 ]
 WHO: dict[str, Any] = {"app_name": "shop", "user_id": "ann"}
@@ -254,15 +258,54 @@ async def test_agents_one_after_the_other_go_on_with_the_one_that_was_cut(
     calls: list[str] = []
     one = agent([["first word"], ["never"]], name="one")
     two = agent([[("second", {"x": 1})], ["second word"]], once_cut(calls), name="two")
-    root = SequentialAgent(name="both", sub_agents=[one, two])
+    three = agent([["third word"], ["never"]], name="three")
+    root = SequentialAgent(name="all", sub_agents=[one, two, three])
     await cut(runner(service, root))
 
     told = await run(runner(service, root))
 
-    assert told == [{"result": "done"}, "second word"]
-    assert len(one.model.asked) == 1
+    assert told == [{"result": "done"}, "second word", "third word"]
+    assert len(one.model.asked) == len(three.model.asked) == 1
     assert len(two.model.asked) == 2
     assert await run(runner(service, SequentialAgent(name="b", sub_agents=[agent([["x"]] * 9)])))
+
+
+async def test_agents_beside_each_other_go_on_each_where_it_was(
+    service: HoldfastSessionService,
+) -> None:
+    calls: list[str] = []
+
+    async def first(x: int) -> str:
+        """Do the first thing."""
+        calls.append("first")
+        return "one"
+
+    one = agent([[("first", {"x": 1})], ["first word"]], first, name="one")
+    two = agent([[("second", {"x": 1})], ["second word"]], once_cut(calls), name="two")
+    root = ParallelAgent(name="both", sub_agents=[one, two])
+    await cut(runner(service, root))
+
+    told = await run(runner(service, root))
+
+    assert {"first word", "second word"} <= {each for each in told if isinstance(each, str)}
+    assert calls.count("second") == 2
+    assert len(one.model.asked) == len(two.model.asked) == 2
+    session = await service.get_session(**WHO, session_id="s1")
+    assert session is not None
+    assert session.events[-1].actions.end_of_agent
+
+
+async def test_a_workflow_runs_with_its_tools_journaled(service: HoldfastSessionService) -> None:
+    calls = ["second"]
+    one = agent([["first word"]], name="one")
+    two = agent([[("second", {"x": 1})], ["second word"]], once_cut(calls), name="two")
+    root = Workflow(name="both", edges=[(START, one), (one, two)])
+
+    told = await run(runner(service, root))
+
+    assert told == ["first word", "second", {"result": "done"}, "second word"]
+    with service.client.session("google_adk", RECORD) as opened:
+        assert [call.tool for call in opened.effects] == ["second"]
 
 
 async def test_an_agent_in_a_tool_is_one_call(service: HoldfastSessionService) -> None:
@@ -366,6 +409,31 @@ async def test_an_irreversible_call_of_unknown_end_is_not_made_again(
     assert calls == ["second"]
 
 
+async def test_who_is_asked_may_edit_or_deny_a_call(service: HoldfastSessionService) -> None:
+    sent: list[str] = []
+
+    def send(to: str) -> str:
+        """Send a mail."""
+        sent.append(to)
+        return "sent"
+
+    def decide(effect: Any) -> Any:
+        if effect.kwargs["to"] == "everybody":
+            return Decision(allowed=False, reason="too many")
+        return Decision(allowed=True, kwargs={"to": "bob"})
+
+    batch = [("send", {"to": "ann"}), ("send", {"to": "everybody"})]
+    root = agent([batch, ["over"]], send)
+    asking = runner(service, root, effects={"send": "irreversible"}, approval=decide)
+
+    told = await run(asking)
+
+    assert sent == ["bob"]
+    assert told[2] == {"result": "sent"}
+    assert "too many" in told[3]["error"]
+    assert told[-1] == "over"
+
+
 async def test_rollback_undoes_what_tools_did(service: HoldfastSessionService) -> None:
     booked: list[str] = []
 
@@ -426,6 +494,41 @@ async def test_two_runs_in_one_session_at_once_are_refused(
 
     root = agent([[("again", {"x": 1})], ["over"]], again)
     assert await run(runner(service, root)) == ["again", {"result": "refused"}, "over"]
+
+
+async def test_a_store_that_is_full_is_an_error_that_comes_out_of_the_run() -> None:
+    store = FullStore()
+    async with Client(store) as client:
+        service = HoldfastSessionService(client)
+
+        def fill(x: int) -> str:
+            """Fill the disk."""
+            store.is_full = x > 1
+            return "filled"
+
+        root = agent([[("fill", {"x": 2})], [("fill", {"x": 1})], ["over"]], fill)
+        with pytest.raises(Exception, match="no space is left"):
+            await run(runner(service, root))
+        store.is_full = False
+
+        session = await service.get_session(**WHO, session_id="s1")
+        assert session is not None
+        assert len(session.events) == 2
+
+
+def test_the_runner_of_sync_programs_works_too(tmp_path: Path) -> None:
+    service = HoldfastSessionService(url=f"sqlite:///{tmp_path / 'h.db'}")
+
+    def first(x: int) -> str:
+        """Do it."""
+        return "one"
+
+    root = agent([[("first", {"x": 1})], ["over"], ["again"]], first)
+    for said in ("over", "again"):
+        events = runner(service, root).run(user_id="ann", session_id="s1", new_message=HELLO)
+        texts = [e.content.parts[0].text for e in events if e.content and e.is_final_response()]
+        assert texts == [said]
+    service.client.close()
 
 
 # Rewind and rollback

@@ -18,7 +18,9 @@ from holdfast.adapters.journal import ToolEffect
 from holdfast.adapters.portable import conversation
 from holdfast.adapters.strands import HoldfastStorage, HoldfastStorageError, prompt_once
 from holdfast.errors import InvalidArgumentError, RollbackRefusedError, UnknownEffectError
+from holdfast.session.approval import Decision
 from tests.frameworks.commands import command
+from tests.frameworks.full_store import FullStore
 
 PROMPT = "hello"
 
@@ -439,6 +441,51 @@ def test_a_tool_that_asks_people_is_made_when_they_have_answered(storage: Holdfa
 
     assert paid == [7]
     assert results(working.messages) == [[{"text": "yes: 1"}]]
+
+
+def test_who_is_asked_may_edit_or_deny_a_call(storage: HoldfastStorage) -> None:
+    sent: list[str] = []
+
+    @tool
+    def send(to: str) -> str:
+        """Send a mail."""
+        sent.append(to)
+        return "sent"
+
+    def decide(effect: Any) -> Any:
+        if effect.kwargs["to"] == "everybody":
+            return Decision(allowed=False, reason="too many")
+        return Decision(allowed=True, kwargs={"to": "bob"})
+
+    model = Scripted([[("send", {"to": "ann"}), ("send", {"to": "everybody"})], ["over"]])
+    effects: Any = {"send": "irreversible"}
+    working = agent(storage, model, send, effects=effects, approval=decide)
+    working(PROMPT)
+
+    assert sent == ["bob"]
+    edited, denied = results(working.messages)
+    assert edited == [{"text": "sent"}]
+    assert "too many" in denied[0]["text"]
+
+
+def test_a_store_that_is_full_is_an_error_that_comes_out_of_the_agent() -> None:
+    store = FullStore()
+    client = SyncClient(store)
+    storage = HoldfastStorage(client)
+
+    @tool
+    def fill(x: int) -> str:
+        """Fill the disk."""
+        store.is_full = x > 1
+        return "filled"
+
+    model = Scripted([[("fill", {"x": 2})], [("fill", {"x": 1})], ["over"]])
+    with pytest.raises(Exception, match="no space is left"):
+        agent(storage, model, fill)(PROMPT)
+    store.is_full = False
+
+    assert len(agent(storage, model, fill).messages) == 2
+    client.close()
 
 
 def test_bad_effects_and_agents_are_refused(storage: HoldfastStorage) -> None:

@@ -33,3 +33,17 @@ def test_a_killed_agent_goes_on_where_it_stopped(whole: Job, tmp_path: Path) -> 
         check_resumed(whole, ANSWER, killed, kill_at)
         assert said(killed) == said(whole), kill_at
         assert (killed.place / "notes.txt").read_text("utf-8") == "Süd ✓\n"
+
+
+TOOLS = frozenset(
+    f"tool {name}{end}" for name in ("depth", "tide", "note") for end in ("", " done")
+)
+
+
+def test_without_the_plugin_tools_run_again_whose_results_were_not_kept(tmp_path: Path) -> None:
+    whole = whole_run("strands_alone", tmp_path / "whole")
+
+    for index, kill_at in enumerate(points_of(whole, saves=6)):
+        killed = Job("strands_alone", tmp_path / str(index))
+        check_resumed(whole, ANSWER, killed, kill_at, again=TOOLS)
+        assert said(killed) == said(whole), kill_at

@@ -15,7 +15,7 @@ from google.genai import types
 from holdfast.adapters.google_adk import records, unfinished
 from holdfast.adapters.held_calls import HeldCalls
 from holdfast.adapters.journal import Effects, checked_effects
-from holdfast.errors import InvalidArgumentError
+from holdfast.errors import ApprovalDeniedError, InvalidArgumentError
 
 if TYPE_CHECKING:
     from holdfast.adapters.google_adk.service import HoldfastSessionService
@@ -42,6 +42,8 @@ class HoldfastPlugin(BasePlugin):
         self._approval = approval
         self._records: dict[str, str] = {}
         """The sessions that are held, by the ids of the invocations in them."""
+        self._gone_on: set[str] = set()
+        """Invocations that were cut off before."""
 
     async def on_user_message_callback(
         self, *, invocation_context: InvocationContext, user_message: types.Content
@@ -50,17 +52,14 @@ class HoldfastPlugin(BasePlugin):
         if not self._is_ours(invocation_context):
             return None
         record = await self._service.record_of(invocation_context.session)
-        events = invocation_context.session.events
-        is_answer = any(part.function_response for part in user_message.parts or [])
-        root = getattr(invocation_context.agent, "root_agent", invocation_context.agent)
-        last = None if isinstance(root, LlmAgent) else root.name
-        cut_off = None if is_answer else unfinished.invocation(events, user_message, root=last)
+        cut_off = _cut_off(invocation_context, user_message)
         if cut_off is not None:
             invocation_context.invocation_id = cut_off
             invocation_context.populate_invocation_agent_states()
         await self._begin(invocation_context, record)
         if cut_off is not None:
             self._service.resumed.expect(record, cut_off, user_message)
+            self._gone_on.add(cut_off)
         return None
 
     async def before_run_callback(
@@ -71,6 +70,11 @@ class HoldfastPlugin(BasePlugin):
             record = await self._service.record_of(invocation_context.session)
             if self._service.runs.of(record) is None:
                 await self._begin(invocation_context, record)
+            if invocation_context.invocation_id in self._gone_on:
+                # By the last event alone ADK would go on with one of several agents.
+                root = invocation_context.agent.root_agent
+                if root.name in invocation_context.end_of_agents:
+                    invocation_context.agent = root
         return None
 
     async def before_tool_callback(
@@ -80,7 +84,10 @@ class HoldfastPlugin(BasePlugin):
         calls, key = self._calls(tool_context), _key(tool_context)
         if calls is None or not key:
             return None
-        begun = await calls.begin(tool.name, key, dict(tool_args))
+        try:
+            begun = await calls.begin(tool.name, key, dict(tool_args))
+        except ApprovalDeniedError as denied:
+            return {"error": str(denied)}
         if begun.is_recorded:
             given: dict[str, Any] = _given_again(tool, tool_context, begun.output)
             return given
@@ -157,9 +164,22 @@ class HoldfastPlugin(BasePlugin):
 
     async def _let_go(self, invocation_id: str, error: Exception | None) -> None:
         record = self._records.pop(invocation_id, None)
+        self._gone_on.discard(invocation_id)
         if record is not None:
             self._service.resumed.forget(record)
             await self._service.runs.end(record, error)
+
+
+def _cut_off(context: InvocationContext, message: types.Content) -> str | None:
+    """Return the invocation that a message began and that did not come to its end."""
+    agent = context.agent
+    if agent is None:  # a workflow, of which ADK takes a node that was cut off for ended
+        return None
+    if any(part.function_response for part in message.parts or []):
+        return None  # it says itself what it goes on with
+    root = agent.root_agent
+    last = None if isinstance(root, LlmAgent) else root.name
+    return unfinished.invocation(context.session.events, message, root=last)
 
 
 def _key(context: ToolContext) -> str:

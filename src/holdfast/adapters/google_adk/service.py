@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
@@ -18,6 +17,8 @@ from google.adk.sessions.base_session_service import GetSessionConfig, ListSessi
 from google.genai import types
 
 from holdfast.adapters.google_adk import records, unfinished
+from holdfast.adapters.google_adk.appending import Added, AlreadyKeptError, mark
+from holdfast.adapters.google_adk.shared_state import SharedState
 from holdfast.adapters.journal import Effects
 from holdfast.adapters.kept import Kept, KeptSessions
 from holdfast.adapters.open_runs import OpenRuns
@@ -53,7 +54,7 @@ class HoldfastSessionService(BaseSessionService):
     ) -> None:
         self._store = AdapterStore.given(client, url)
         self._sessions = KeptSessions(self._store, Framework.GOOGLE_ADK, agent_id, workspace)
-        self._shared = KeptSessions(self._store, Framework.GOOGLE_ADK, agent_id)
+        self._shared = SharedState(self._store, agent_id)
         self.runs = OpenRuns(self._store, self._sessions)
         """The sessions in which an agent is at work whose tools are journaled."""
         self.resumed = unfinished.Resumed()
@@ -92,7 +93,7 @@ class HoldfastSessionService(BaseSessionService):
         given = records.divided(state)
         if await self._find(app_name, user_id, own_id) is not None:
             raise AlreadyExistsError(f"Session with id {own_id} already exists.")
-        shared = await self._share(app_name, user_id, given)
+        shared = await self._shared.add(app_name, user_id, given)
         session = Session(
             app_name=app_name,
             user_id=user_id,
@@ -116,7 +117,7 @@ class HoldfastSessionService(BaseSessionService):
             )
         except NotTheHeadError:  # another was faster
             raise AlreadyExistsError(f"Session with id {own_id} already exists.") from None
-        _mark(session, first)
+        mark(session, first)
         return session
 
     async def get_session(
@@ -132,8 +133,8 @@ class HoldfastSessionService(BaseSessionService):
         found = await self._find(app_name, user_id, own_id)
         if found is None:
             return None
-        shared = await self._share(app_name, user_id)
-        return _session(found[1], app_name, user_id, own_id, shared, config)
+        shared = await self._shared.of(app_name, user_id)
+        return session_of(found[1], app_name, user_id, own_id, shared, config)
 
     async def list_sessions(
         self, *, app_name: str, user_id: str | None = None
@@ -154,8 +155,8 @@ class HoldfastSessionService(BaseSessionService):
             if kept is not None:  # deleted meanwhile
                 if head.session_id != records.session_record(app_name, owner, own_id):
                     own_id = head.session_id  # a fork, which is found by the name it was given
-                shared = await self._share(app_name, owner)
-                sessions.append(_session(kept, app_name, owner, own_id, shared, none))
+                shared = await self._shared.of(app_name, owner)
+                sessions.append(session_of(kept, app_name, owner, own_id, shared, none))
         sessions.sort(key=lambda each: (each.last_update_time, each.user_id, each.id))
         return ListSessionsResponse(sessions=sessions)
 
@@ -168,7 +169,7 @@ class HoldfastSessionService(BaseSessionService):
 
     async def get_user_state(self, *, app_name: str, user_id: str) -> dict[str, Any]:
         """Return what the sessions of a user share, without the ``user:`` before its keys."""
-        _, user = await self._share(app_name, user_id)
+        _, user = await self._shared.of(app_name, user_id)
         return user
 
     async def append_event(self, session: Session, event: Event) -> Event:
@@ -183,25 +184,25 @@ class HoldfastSessionService(BaseSessionService):
             if self.resumed.is_prompt(record, event):
                 return event
             delta = records.divided(event.actions.state_delta)
-            added = _Added(session, event, delta["session"])
+            added = Added(session, event, delta["session"])
             if delta["app"] or delta["user"]:
                 kept = await self._run(self._sessions.head(record))
                 if not added.is_in(None if kept is None else kept.state):
-                    await self._share(session.app_name, session.user_id, delta)
+                    await self._shared.add(session.app_name, session.user_id, delta)
             tags = {**records.tags_of(session), "invocation_id": event.invocation_id}
             name = records.step_name(event)
             try:
                 state = await self._added(record, added, name, tags)
-            except _AlreadyKeptError as there:
-                _mark(session, there.state)
+            except AlreadyKeptError as there:
+                mark(session, there.state)
                 if any(each.id == event.id for each in session.events):
                     return event
                 return self._commit_event_to_session(session, event)
             session.last_update_time = event.timestamp
-            _mark(session, state)
+            mark(session, state)
         return self._commit_event_to_session(session, event)
 
-    async def _added(self, record: str, added: _Added, name: str, tags: dict[str, Any]) -> Any:
+    async def _added(self, record: str, added: Added, name: str, tags: dict[str, Any]) -> Any:
         """Keep an event; whether its session is an older one is said by the head alone."""
         try:
             return await self.runs.update(record, added, name=name, tags=tags)
@@ -256,25 +257,6 @@ class HoldfastSessionService(BaseSessionService):
                 return name, kept
         return None
 
-    async def _share(
-        self, app_name: str, user_id: str, given: records.Shared | None = None
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Add to what the sessions of an app and of a user share; returns both."""
-        changes = given or {"app": {}, "user": {}}
-        app = await self._shared_state(records.app_record(app_name), changes["app"])
-        user = await self._shared_state(records.user_record(app_name, user_id), changes["user"])
-        return app, user
-
-    async def _shared_state(self, record: str, change: Mapping[str, Any]) -> dict[str, Any]:
-        if change:
-            plan = self._shared.update(
-                record, lambda state: {**(state or {}), **change}, name="shared state"
-            )
-            kept: Kept | None = await self._run(plan)
-        else:
-            kept = await self._run(self._shared.head(record))
-        return {} if kept is None else dict(kept.state)
-
     async def _run(self, plan: Plan[Any]) -> Any:
         return await self._store.aio.run(plan)
 
@@ -288,47 +270,6 @@ class HoldfastSessionService(BaseSessionService):
         return lock
 
 
-class _AlreadyKeptError(Exception):
-    """The event is there already; ``state`` has it."""
-
-    def __init__(self, state: Any) -> None:
-        self.state = state
-
-
-class _Added:
-    """Makes the next state of a session of the one before: with an event, and what it changed."""
-
-    def __init__(self, session: Session, event: Event, delta: Mapping[str, Any]) -> None:
-        self.session = session
-        self.event = event
-        self.delta = delta
-
-    def is_in(self, state: Any) -> bool:
-        """Return whether the event is kept already; an error if it may not be added."""
-        if state is None:  # deleted meanwhile
-            raise SessionNotFoundError(f"Session {self.session.id} not found.")
-        if any(
-            each.get("id") == self.event.id and Event.model_validate(each) == self.event
-            for each in reversed(state["events"])
-        ):
-            return True
-        _check_fresh(self.session, state)
-        return False
-
-    def __call__(self, state: Any) -> dict[str, Any]:
-        if self.is_in(state):
-            raise _AlreadyKeptError(state)
-        return {
-            **state,
-            "app_name": self.session.app_name,
-            "user_id": self.session.user_id,
-            "id": self.session.id,
-            "state": {**state.get("state", {}), **self.delta},
-            "events": [*state["events"], records.dumped(self.event)],
-            "last_update_time": self.event.timestamp,
-        }
-
-
 def _checked(app_name: str, user_id: str, session_id: str | None) -> str:
     """Return the id of a session as ADK means it; what is no id is InvalidArgumentError."""
     for name, value in (("app_name", app_name), ("user_id", user_id)):
@@ -339,7 +280,7 @@ def _checked(app_name: str, user_id: str, session_id: str | None) -> str:
     return session_id.strip() if session_id else ""
 
 
-def _session(
+def session_of(
     kept: Kept,
     app_name: str,
     user_id: str,
@@ -358,27 +299,5 @@ def _session(
         events=records.chosen(events, config),
         last_update_time=records.field(kept, "last_update_time", 0.0),
     )
-    _mark(session, kept.state)
+    mark(session, kept.state)
     return session
-
-
-def _last_id(state: Mapping[str, Any]) -> str:
-    """Return what tells one state of a session from another: the id of its last event."""
-    return str(state["events"][-1].get("id")) if state["events"] else "created"
-
-
-def _mark(session: Session, state: Mapping[str, Any]) -> None:
-    """Let a session know the state of which it is a copy, where ADK's own services note it."""
-    session._storage_update_marker = _last_id(state)
-
-
-def _check_fresh(session: Session, state: Mapping[str, Any]) -> None:
-    """Refuse an event for a session that was changed, or rolled back, since it was read."""
-    marker = session._storage_update_marker
-    stored = state.get("last_update_time", 0.0)
-    is_stale = stored > session.last_update_time if marker is None else marker != _last_id(state)
-    if is_stale:
-        raise StaleSessionError(
-            f"Session {session.id} was changed or rolled back since it was read: get it again "
-            "(get_session), then append the event."
-        )
