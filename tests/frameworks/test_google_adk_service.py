@@ -65,6 +65,11 @@ async def test_a_session_id_is_of_one_user_of_one_app(service: HoldfastSessionSe
         session = await service.create_session(app_name=app, user_id=user, session_id="s1")
         await service.append_event(session, said(f"{app} {user}"))
 
+    with pytest.raises(InvalidArgumentError, match="several sessions are called 's1'"):
+        conversation("s1", service.client)
+    told = conversation("shop/bob/s1", service.client)
+    assert told is not None
+    assert told.messages[0]["parts"][0]["content"] == "shop bob"
     for app, user in names:
         assert texts(await got(service, app_name=app, user_id=user)) == [f"{app} {user}"]
         listed = await service.list_sessions(app_name=app, user_id=user)
@@ -247,6 +252,9 @@ async def test_a_fork_goes_on_under_the_id_it_was_given(service: HoldfastSession
     steps = service.client.timeline("google_adk", RECORD)
     service.client.fork(steps[1].checkpoint_id, session_id="try-2")
 
+    told = conversation("s1", service.client)  # not the fork
+    assert told is not None
+    assert len(told.messages[0]["parts"]) == 2
     fork = await got(service, session_id="try-2")
     assert texts(fork) == ["one"]
     await service.append_event(fork, said("other"))
