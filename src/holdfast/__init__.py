@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from holdfast.session import AsyncTask as AsyncTask
     from holdfast.session import AsyncTasks as AsyncTasks
     from holdfast.session import AsyncUnknownEffect as AsyncUnknownEffect
+    from holdfast.session import Continued as Continued
     from holdfast.session import Decision as Decision
     from holdfast.session import Effect as Effect
     from holdfast.session import Exploration as Exploration
@@ -152,6 +153,7 @@ _homes = {
         "AsyncTask",
         "AsyncTasks",
         "AsyncUnknownEffect",
+        "Continued",
         "Decision",
         "Effect",
         "Exploration",

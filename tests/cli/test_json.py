@@ -33,6 +33,7 @@ READING = [
     ["sessions"],
     ["log", "--all"],
     ["log", "--graph"],
+    ["log", "fix-42", "--messages"],
     ["show", "fix-42@"],
     ["show", "start", "--session", "fix-42"],
     ["show", "fix-42@", "--state", "messages"],
@@ -57,6 +58,8 @@ READING = [
 WRITING = [
     ["init"],
     ["handoff", "tester", "bolder@"],
+    ["handoff", "tester", "bolder@", "--to-framework", "strands", "--tool", "a=b"],
+    ["continue", "langgraph", "bolder@"],
     ["fork", "bolder@"],
     ["rollback", "start", "--session", "fix-42", "--yes"],
     ["undo", "fix-42", "--yes"],

@@ -154,7 +154,12 @@ def _plain(message: dict[str, Any]) -> dict[str, Any]:
 
 def _events(blocks: Blocks, message_id: str) -> Iterator[dict[str, Any]]:
     usage = {"input_tokens": 1, "output_tokens": 1}
-    begun = {"id": message_id, "type": "message", "role": "assistant", "model": "claude-sonnet-4-5"}
+    begun: dict[str, Any] = {
+        "id": message_id,
+        "type": "message",
+        "role": "assistant",
+        "model": "claude-sonnet-4-5",
+    }
     begun |= {"content": [], "stop_reason": None, "stop_sequence": None, "usage": usage}
     yield {"type": "message_start", "message": begun}
     for index, block in enumerate(blocks):
@@ -176,6 +181,6 @@ def _events(blocks: Blocks, message_id: str) -> Iterator[dict[str, Any]]:
             yield {"type": "content_block_delta", **at, "delta": delta}
         yield {"type": "content_block_stop", **at}
     reason = "tool_use" if any(b["type"] == "tool_use" for b in blocks) else "end_turn"
-    delta = {"stop_reason": reason, "stop_sequence": None}
-    yield {"type": "message_delta", "delta": delta, "usage": {"output_tokens": 1}}
+    ended = {"stop_reason": reason, "stop_sequence": None}
+    yield {"type": "message_delta", "delta": ended, "usage": {"output_tokens": 1}}
     yield {"type": "message_stop"}

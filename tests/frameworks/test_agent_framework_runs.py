@@ -6,10 +6,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agent_framework import AgentSession, Content, Message, tool
+from agent_framework import (
+    AgentMiddleware,
+    AgentSession,
+    Content,
+    FunctionInvocationContext,
+    Message,
+    tool,
+)
+from pydantic import BaseModel
 
 from holdfast import (
     AdapterError,
+    Client,
     InvalidArgumentError,
     SessionBusyError,
     StoreFullError,
@@ -152,14 +161,16 @@ async def test_a_model_that_fails_is_asked_again_and_nothing_else_is_done_again(
     assert world.happened == [*WHOLE, "model 1"]
 
 
+@pytest.mark.parametrize("per_call", [False, True])
 async def test_a_streamed_run_goes_on_and_tells_the_whole_again(
-    world: World, provider: HoldfastHistoryProvider
+    world: World, provider: HoldfastHistoryProvider, per_call: bool
 ) -> None:
+    options = {"require_per_service_call_history_persistence": per_call}
     world.fails["model 1"] = PowerCut()
     with pytest.raises(PowerCut):
-        await read(world.agent(provider))
+        await read(world.agent(provider, **options))
 
-    stream = world.agent(provider).run(PROMPT, session=session(), stream=True)
+    stream = world.agent(provider, **options).run(PROMPT, session=session(), stream=True)
     told = "".join([update.text async for update in stream])
 
     assert told == SAID + ANSWER
@@ -292,6 +303,29 @@ async def test_a_run_that_looks_at_its_history_before_each_model_call_sends_each
     assert len(await provider.get_messages("s")) == 8
 
 
+@pytest.mark.parametrize("given", ["async client", "sync client", "url", "environment"])
+async def test_a_store_is_given_as_a_client_or_a_url_or_by_the_environment(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str
+) -> None:
+    url = f"sqlite:///{tmp_path / 'agent.db'}"
+    monkeypatch.setenv("HOLDFAST_URL", url)
+    options: dict[str, Any] = {}
+    if given == "url":
+        options = {"url": url}
+    elif given != "environment":
+        options = {"client": (Client if given == "async client" else SyncClient).open(url)}
+    provider = HoldfastHistoryProvider(**options)
+    await world.agent(provider).run(PROMPT, session=session())
+    await provider.aclose()
+    if given == "async client":
+        await options["client"].close()
+    elif given == "sync client":
+        options["client"].close()
+
+    with SyncClient.open(url) as client:
+        assert len(client.timeline("agent_framework", "s")) == 6
+
+
 # Sessions
 
 
@@ -306,6 +340,62 @@ async def test_the_state_of_a_session_is_there_after_a_restart(
     await world.agent(provider).run("again", session=second)
 
     assert second.state["user"] == {"name": "Ada"}
+
+
+@pytest.mark.parametrize("where", ["tide", "model 1"])
+async def test_what_a_tool_puts_into_the_session_is_there_although_it_is_not_run_again(
+    world: World, provider: HoldfastHistoryProvider, where: str
+) -> None:
+    @tool(name="depth", approval_mode="never_require")
+    async def noted(harbour: str, ctx: FunctionInvocationContext, unit: str = "m") -> str:
+        world.does("depth")
+        ctx.session.state.setdefault("measured", []).append(harbour)
+        return "12 m"
+
+    def script(messages: Sequence[Message]) -> list[Content]:
+        answers = sum(each.role == "assistant" for each in messages)
+        world.does(f"model {answers}")
+        given = calls()
+        return [given[:1], given[1:], [Content.from_text("done")]][answers]
+
+    def agent() -> Any:
+        return harbour_agent(provider, script, tools=[noted, world.tools[1]])
+
+    world.fails[where] = PowerCut()
+    with pytest.raises(PowerCut):
+        await agent().run(PROMPT, session=session())
+    again = session()
+    await agent().run(PROMPT, session=again)
+
+    assert again.state["measured"] == ["Süd"]
+    assert world.happened.count("depth") == 1
+
+
+async def test_an_answer_in_a_form_is_read_again_after_a_resume(
+    world: World, provider: HoldfastHistoryProvider
+) -> None:
+    class Depth(BaseModel):
+        metres: int
+
+    def script(messages: Sequence[Message]) -> list[Content]:
+        world.does("model")
+        return [Content.from_text('{"metres": 12}')]
+
+    class Fails(AgentMiddleware):
+        async def process(self, context: Any, call_next: Any) -> None:
+            await call_next()
+            raise PowerCut
+
+    options: Any = {"response_format": Depth}
+    middleware = [provider.middleware, Fails()]
+    with pytest.raises(PowerCut):
+        await harbour_agent(provider, script, middleware=middleware).run(
+            PROMPT, session=session(), options=options
+        )
+    result = await harbour_agent(provider, script).run(PROMPT, session=session(), options=options)
+
+    assert result.value == Depth(metres=12)
+    assert world.happened == ["model"]
 
 
 async def test_what_is_changed_between_two_runs_of_a_session_stays_changed(
@@ -432,6 +522,16 @@ async def test_a_run_without_a_session_is_refused(
 ) -> None:
     with pytest.raises(InvalidArgumentError, match="create_session"):
         await world.agent(provider).run(PROMPT)
+
+
+async def test_the_middleware_of_a_provider_that_the_agent_does_not_have_is_refused(
+    world: World, provider: HoldfastHistoryProvider, client: SyncClient
+) -> None:
+    async with HoldfastHistoryProvider(client) as other:
+        agent = world.agent(provider, middleware=[other.middleware])
+        with pytest.raises(InvalidArgumentError, match="not its own"):
+            await agent.run(PROMPT, session=session())
+    assert world.happened == []
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,9 @@
 """What the middleware keeps of an AgentScope agent's replies, and how they go on."""
 
 import asyncio
+import os
+import subprocess
+import sys
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
@@ -286,6 +289,33 @@ async def test_hints_are_given_once(world: World) -> None:
 
     hints = [b for m in later.state.context for b in m.content if b.type == "hint"]
     assert len(hints) == 1
+
+
+class Summing(MiddlewareBase):
+    """Sums up what was said, once."""
+
+    made = 0
+
+    async def on_compress_context(
+        self, agent: Agent, input_kwargs: dict[str, Any], next_handler: Any
+    ) -> None:
+        if not agent.state.summary:
+            self.made += 1
+            agent.state.summary = "They said hello."
+
+
+async def test_a_summary_that_was_made_before_a_cut_is_not_made_again(world: World) -> None:
+    summing = Summing()
+    world.says, world.cut_in = [say("done")], "model"
+    with pytest.raises(PowerCut):
+        await world.agent(world.middleware(), summing).reply(user("hello"))
+    assert world.steps() == ["start", "user prompt", "summary"]
+    agent = world.agent(world.middleware(), summing)
+    await agent.reply(user("hello"))
+
+    assert summing.made == 1
+    assert agent.state.summary == "They said hello."
+    assert said(agent.state) == [("user", "hello"), ("assistant", "done")]
 
 
 async def test_another_prompt_leaves_the_reply_that_was_cut_and_answers_its_calls(
@@ -581,6 +611,39 @@ async def test_rolling_back_undoes_a_tool_and_the_reply_goes_on_from_there(world
 
     assert reply.get_text_content() == "other"
     assert said(agent.state) == [("user", "mail"), ("assistant", "other")]
+
+
+def test_the_command_line_tells_of_a_reply_and_rolls_it_back(world: World) -> None:
+    world.says = [[call("look", "c1")], say("done"), say("other")]
+    asyncio.run(world.agent(world.middleware()).reply(user("look around")))
+
+    def holdfast(*words: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", "holdfast", *words],
+            env={**os.environ, "HOLDFAST_URL": world.url},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout
+
+    assert "user prompt" in holdfast("log", "s")
+    assert "look around" in holdfast("show", "s@", "--messages")
+    holdfast("rollback", "user prompt", "--session", "s", "--yes")
+    agent = world.agent(world.middleware())
+    asyncio.run(agent.reply(user("look around")))
+
+    assert said(agent.state) == [("user", "look around"), ("assistant", "other")]
+
+
+async def test_steps_of_a_reply_are_compared(world: World) -> None:
+    world.says = [say("hi")]
+    await world.agent(world.middleware()).reply(user("hello"))
+    with SyncClient.open(world.url) as client:
+        model, prompt = client.timeline("agentscope", "s")[1:3]
+        changes = str(client.diff(prompt.checkpoint_id, model.checkpoint_id))
+
+    assert "$.agent.context[1]" in changes
 
 
 async def test_a_fork_goes_its_own_way(world: World) -> None:

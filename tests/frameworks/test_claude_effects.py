@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from claude_agent_sdk import HookMatcher, create_sdk_mcp_server, tool
 
-from holdfast import RollbackRefusedError, SyncClient
+from holdfast import Decision, RollbackRefusedError, SyncClient
 from holdfast.adapters.claude_agent_sdk import HoldfastSessionStore
 from tests.frameworks.claude_server import Blocks, ClaudeServer, call, results_in, text
 from tests.frameworks.kit import SESSION, Job
@@ -99,14 +99,11 @@ class Till:
                 effects={"mcp__pay__charge": "irreversible"},
                 **declared,
             )
-            async for message in messages:
-                said = getattr(message, "result", None)
-        return str(said)
+            said = [message async for message in messages]
+        return str(getattr(said[-1], "result", None))
 
 
 async def test_a_charge_waits_for_who_approves_and_may_be_changed(tmp_path: Path) -> None:
-    from holdfast import Decision
-
     till = Till(tmp_path)
     async with HoldfastSessionStore(url="memory://") as store:
         allowed = Decision(True, kwargs={"amount": 5})

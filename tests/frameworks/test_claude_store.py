@@ -1,5 +1,7 @@
 """Claude's sessions in a store of Holdfast's, with the real program and a scripted model."""
 
+import asyncio
+import base64
 import itertools
 import uuid
 from collections.abc import AsyncIterator, Iterator
@@ -10,6 +12,7 @@ import pytest
 from claude_agent_sdk import (
     ClaudeAgentOptions,
     HookMatcher,
+    MirrorErrorMessage,
     ResultMessage,
     create_sdk_mcp_server,
     get_session_messages_from_store,
@@ -19,10 +22,12 @@ from claude_agent_sdk import (
 )
 from claude_agent_sdk.testing import run_session_store_conformance
 
-from holdfast import AdapterError, Framework, InvalidArgumentError, SyncClient
+from holdfast import AdapterError, Framework, HoldfastError, InvalidArgumentError, SyncClient
 from holdfast.adapters.claude_agent_sdk import HoldfastSessionStore
 from holdfast.core.conversation.reading import conversation_in
 from tests.frameworks.claude_server import Blocks, ClaudeServer, call, results_in, said_in, text
+from tests.frameworks.commands import command
+from tests.frameworks.full_store import FullStore
 from tests.frameworks.reference import ANSWER, PNG, PROMPT
 
 AGENT = "claude_agent_sdk"
@@ -292,8 +297,6 @@ async def test_a_conversation_of_another_framework_is_gone_on_with(tmp_path: Pat
 
 
 def _png() -> dict[str, Any]:
-    import base64
-
     data = base64.b64encode(PNG).decode()
     return {"type": "blob", "modality": "image", "mime_type": "image/png", "content": data}
 
@@ -384,25 +387,105 @@ async def test_a_session_is_brought_to_another_directory(
     assert said_in(server.requests[-1]) == ["hello", "again"]
 
 
-async def test_what_cannot_be_kept_ends_the_run_with_an_error(tmp_path: Path) -> None:
-    client = SyncClient.open(f"sqlite:///{tmp_path / 'store.db'}")
+class Filling:
+    """An agent whose tool fills the store up, so that what follows cannot be kept."""
 
-    @tool("pull", "Pull the plug.", {})
-    async def pull(arguments: dict[str, Any]) -> dict[str, Any]:
-        client.close()
-        return {"content": [text("pulled")]}
+    def __init__(self) -> None:
+        self.full = FullStore()
+        self.client = SyncClient(self.full)
 
+    def options(self, server: ClaudeServer, home: Path, **more: Any) -> ClaudeAgentOptions:
+        @tool("fill", "Fill the disk.", {})
+        async def fill(arguments: dict[str, Any]) -> dict[str, Any]:
+            self.full.is_full = True
+            return {"content": [text("filled")]}
+
+        servers = {"disk": create_sdk_mcp_server("disk", tools=[fill])}
+        return server.options(home, mcp_servers=servers, **more)
+
+    @staticmethod
     def script(messages: list[dict[str, Any]]) -> Blocks:
-        return [call(f"toolu_{len(messages)}", "mcp__plug__pull")]
+        return [call(f"toolu_{len(messages)}", "mcp__disk__fill")]
 
-    with ClaudeServer(script) as server:
-        servers = {"plug": create_sdk_mcp_server("plug", tools=[pull])}
-        given = server.options(tmp_path / "home", mcp_servers=servers)
-        store = HoldfastSessionStore(client)
-        with pytest.raises(Exception, match="closed"):
+
+async def test_what_cannot_be_kept_ends_the_run_with_an_error(tmp_path: Path) -> None:
+    filling = Filling()
+    store = HoldfastSessionStore(filling.client)
+    with ClaudeServer(filling.script) as server:
+        given = filling.options(server, tmp_path / "home")
+        with pytest.raises(HoldfastError, match="no space is left"):
             await ask(store, "hello", given)
 
     assert len(server.requests) == 1
+
+
+async def test_who_asks_by_themselves_are_told_what_could_not_be_kept(tmp_path: Path) -> None:
+    filling = Filling()
+    store = HoldfastSessionStore(filling.client)
+    with ClaudeServer(filling.script) as server:
+        own = {"session_store": store, "hooks": store.hooks(), "session_id": SESSION}
+        given = filling.options(server, tmp_path / "home", **own)
+        told = [message async for message in query(prompt="hello", options=given)]
+
+    assert len(server.requests) == 1
+    assert any(isinstance(message, MirrorErrorMessage) for message in told)
+    with pytest.raises(HoldfastError, match="no space is left"):
+        store.check()
+    with pytest.raises(HoldfastError, match="could not be kept"):
+        await store.load({**KEY, "session_id": SESSION})
+
+    filling.full.is_full = False  # what was held back is written first
+
+    key = {"project_key": project_key_for_directory(given.cwd), "session_id": SESSION}
+    loaded = await store.load(key)
+    assert loaded is not None
+    assert any(entry["type"] == "assistant" for entry in loaded)
+
+
+async def test_writers_at_once_lose_nothing(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'store.db'}"
+    async with HoldfastSessionStore(url=url) as one, HoldfastSessionStore(url=url) as other:
+        await asyncio.gather(
+            *(
+                store.append(KEY, [{"type": "user", "uuid": f"{name}{number}"}])
+                for number in range(10)
+                for name, store in (("a", one), ("b", other))
+            )
+        )
+        loaded = await one.load(KEY)
+
+    assert loaded is not None
+    assert sorted(entry["uuid"] for entry in loaded) == sorted(
+        f"{name}{number}" for number in range(10) for name in "ab"
+    )
+
+
+async def test_the_command_line_goes_back_and_shows_what_was_said(
+    store: HoldfastSessionStore, server: ClaudeServer, tmp_path: Path, place: Path
+) -> None:
+    given = options(server, tmp_path)
+    await ask(store, "hello", given)
+    url = f"sqlite:///{tmp_path / 'store.db'}"
+    written = [
+        info
+        for info in store.client.timeline(AGENT, SESSION)
+        if info.step_name == "mcp__files__write"
+    ]
+    newest, oldest = written[0].checkpoint_id, written[-1].checkpoint_id
+
+    shown = await asyncio.to_thread(command, "diff", oldest, newest, "--store", url)
+    await asyncio.to_thread(
+        command, "rollback", oldest, "--store", url, "--workspace", str(place), "--yes"
+    )
+
+    assert "-> mcp__files__write(" in shown
+    assert "tool: wrote two" in shown
+    assert "M note.txt" in shown
+    assert (place / "note.txt").read_text() == "one"
+    asked = len(server.requests)
+    await ask(store, "hello", given)
+    assert list(results_in(server.requests[asked])) == ["toolu_one"]
+    assert (place / "note.txt").read_text() == "two"
 
 
 @pytest.mark.parametrize(

@@ -205,8 +205,12 @@ async def test_a_run_that_is_stopped_behind_a_turn_goes_on_from_there(
         if event.type == "run_item_stream_event":
             run.cancel(mode="after_turn")
     assert world.happened == EVERYTHING[:3]
+    with pytest.raises(MaxTurnsExceeded):
+        await HoldfastRunner.run(world.agent(), "go", session_id="s", client=client, max_turns=1)
 
-    result = await HoldfastRunner.run(world.agent(), "go", session_id="s", client=client)
+    result = await HoldfastRunner.run(
+        world.agent(), "go", session_id="s", client=client, max_turns=3
+    )
 
     assert world.happened == EVERYTHING
     assert result.final_output == "done: sent c"
@@ -508,6 +512,8 @@ async def test_an_async_client_and_a_url_are_taken_and_not_both(
         ({"conversation_id": "conv_1"}, "conversation_id"),
         ({"max_turn": 3}, "max_turn"),
         ({"workspace": 7}, "workspace"),
+        ({"journal": False, "effects": {"look": "read"}}, "journal=False"),
+        ({"journal": False, "approval": "wait"}, "journal=False"),
     ],
 )
 async def test_bad_input_is_told_by_its_name(
@@ -522,6 +528,7 @@ async def test_bad_input_is_told_by_its_name(
     with pytest.raises(InvalidArgumentError, match=said):
         await HoldfastRunner.run(**(options | given))
     assert world.happened == []
+    assert client.sessions() == []
 
 
 async def test_a_session_of_another_framework_and_a_damaged_one_are_refused(

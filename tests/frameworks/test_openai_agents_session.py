@@ -243,3 +243,22 @@ async def test_a_store_that_fails_ends_the_run(world: World, tmp_path: Path) -> 
 
     with pytest.raises(StoreError):
         await Runner.run(world.agent(), "go", session=session)
+
+
+async def test_an_approval_of_the_sdks_own_runner_ends_with_the_same_conversation(
+    client: SyncClient,
+) -> None:
+    found = []
+    for session in (HoldfastSession("s", client), SQLiteSession("s")):
+        world = World()
+        agent = world.agent()
+        agent.tools[1].needs_approval = True
+        result = await Runner.run(agent, "go", session=session)
+        while result.interruptions:
+            state = result.to_state()
+            state.approve(state.get_interruptions()[0])
+            result = await Runner.run(agent, state, session=session)
+        assert world.happened == EVERYTHING
+        found.append(await session.get_items())
+
+    assert found[0] == found[1]

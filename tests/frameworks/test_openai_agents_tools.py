@@ -8,6 +8,7 @@ from agents import (
     Agent,
     AgentHooks,
     FunctionTool,
+    RunConfig,
     RunContextWrapper,
     Runner,
     StopAtTools,
@@ -17,17 +18,28 @@ from agents import (
     tool_input_guardrail,
 )
 from agents.mcp import MCPServer
-from agents.testing import assistant_message, function_call
+from agents.run_config import SandboxRunConfig
+from agents.sandbox import SandboxAgent
+from agents.sandbox.types import ExecResult
+from agents.testing import assistant_message, function_call, scripted_sandbox_session
 from agents.tool_guardrails import ToolGuardrailFunctionOutput
 from mcp.types import CallToolResult, TextContent, Tool
 from pydantic import BaseModel
 
-from holdfast import SyncClient
+from holdfast import InvalidArgumentError, SyncClient
 from holdfast.adapters.openai_agents import HoldfastRunner, HoldfastSession
 from holdfast.core.conversation import Conversation
 from holdfast.core.conversation import openai_agents as form
 from holdfast.core.conversation.openai_items import repaired, unanswered
-from tests.frameworks.openai_agents_world import World, client, outputs, scripted, users, world
+from tests.frameworks.openai_agents_world import (
+    EVERYTHING,
+    World,
+    client,
+    outputs,
+    scripted,
+    users,
+    world,
+)
 
 __all__ = ["client", "world"]
 
@@ -256,6 +268,10 @@ async def test_an_approval_inside_of_an_agent_that_is_a_tool_outlives_a_restart(
 
     assert result.final_output == "paid"
     assert world.happened == ["model 0", "inner", "pay", "inner", "model 1"]
+    with pytest.raises(InvalidArgumentError, match=r"'ask'.*not journaled"):
+        await HoldfastRunner.run(
+            program(), "go", session_id="t", client=client, effects={"ask": "irreversible"}
+        )
 
 
 async def test_a_tool_of_plain_functions_gets_its_context(world: World, client: SyncClient) -> None:
@@ -269,6 +285,34 @@ async def test_a_tool_of_plain_functions_gets_its_context(world: World, client: 
     result = await run_twice(world, client, program, context={"user": "ada"})
 
     assert result.final_output == "ada found x"
+
+
+async def test_tools_of_an_agent_in_a_sandbox_are_journaled(
+    world: World, client: SyncClient
+) -> None:
+    def program() -> Agent[Any]:
+        return SandboxAgent(**{**vars(world.agent()), "name": "clerk"})
+
+    def sandbox() -> RunConfig:
+        done = ExecResult(stdout=b"", stderr=b"", exit_code=0)
+        session = scripted_sandbox_session([{"method": "exec", "result": done}])
+        return RunConfig(sandbox=SandboxRunConfig(session=session))
+
+    async def run(**options: Any) -> Any:
+        return await HoldfastRunner.run(
+            program(), "go", session_id="s", client=client, run_config=sandbox(), **options
+        )
+
+    world.fails_at = "model 2"
+    with pytest.raises(ConnectionError):
+        await run(effects={"send": "irreversible"})
+    result = await run(effects={"send": "irreversible"})
+
+    assert result.final_output == "done: sent c"
+    assert world.happened == [*EVERYTHING[:4], *EVERYTHING[3:]]
+    with client.session("openai_agents", session_id="s") as session:
+        calls = [f"{effect.tool} {effect.kind}" for effect in session.effects]
+    assert calls == ["look local", "send irreversible", "send irreversible"]
 
 
 async def test_a_tool_that_runs_a_session_of_its_own_keeps_it(client: SyncClient) -> None:

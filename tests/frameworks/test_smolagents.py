@@ -260,6 +260,25 @@ def test_variables_come_back_with_their_types(checkpoints: Checkpoints) -> None:
     assert second.python_executor.state["boat"] == Boat("Süd")
 
 
+def test_a_new_task_begins_with_the_variables_of_the_one_before(
+    checkpoints: Checkpoints,
+) -> None:
+    checkpoints.run(coder(code("found = [1]", "final_answer('x')")), "First.")
+    with pytest.raises(PowerCut):
+        checkpoints.run(coder(PowerCut()), "Second.")
+
+    assert state_of(checkpoints)["variables"] == {"found": [1]}
+    assert checkpoints.run(coder(code("final_answer(found)")), "Second.") == [1]
+
+
+def test_an_argument_that_code_gave_another_value_keeps_that(checkpoints: Checkpoints) -> None:
+    first = coder(code("numbers = [7]"), PowerCut())
+    with pytest.raises(PowerCut):
+        checkpoints.run(first, "Sum.", additional_args={"numbers": [1, 2]})
+
+    assert checkpoints.run(coder(code("final_answer(sum(numbers))")), "Sum.") == 7
+
+
 def test_code_changes_variables_that_it_shares_with_no_checkpoint(checkpoints: Checkpoints) -> None:
     first = coder(code("found = [1]"), code("found.append(2)", "stop()"), tools=[])
     first.python_executor.additional_functions["stop"] = _cut
@@ -470,6 +489,22 @@ def test_a_checkpoint_that_cannot_be_written_ends_the_run(url: str) -> None:
     assert len(agent.model.seen) == 1
 
 
+def test_an_answer_of_the_model_that_cannot_be_recorded_ends_the_run(url: str) -> None:
+    client = SyncClient.open(url)
+
+    class Closing(Scripted):
+        def generate(self, messages: Any, **options: Any) -> ChatMessage:
+            client.close()
+            return super().generate(messages, **options)
+
+    agent = ToolCallingAgent(
+        tools=[Echo()], model=Closing(final("never")), verbosity_level=LogLevel.OFF
+    )
+
+    with pytest.raises(StoreClosedError):
+        Checkpoints(session_id="s", client=client).run(agent, "Say it.")
+
+
 def test_a_tool_whose_end_is_unknown_is_not_run_again_if_it_cannot_be_undone(url: str) -> None:
     with Checkpoints(session_id="s", url=url, effects={"echo": "irreversible"}) as checkpoints:
         with pytest.raises(PowerCut):
@@ -589,6 +624,19 @@ def test_a_damaged_step_is_named(url: str, checkpoints: Checkpoints, damage: Any
     with (
         Checkpoints(session_id="bad", url=url) as bad,
         pytest.raises(AdapterError, match=r"\$\.steps\[1\]"),
+    ):
+        bad.run(caller(final("x")), "More.")
+
+
+def test_damaged_variables_are_told_of(url: str, checkpoints: Checkpoints) -> None:
+    checkpoints.run(caller(final("done")), "Say it.")
+    state = {**state_of(checkpoints), "variables": [1]}
+    head = checkpoints.client.sessions()[0].head.checkpoint_id
+    checkpoints.client.fork(head, "bad", execution_state=state)
+
+    with (
+        Checkpoints(session_id="bad", url=url) as bad,
+        pytest.raises(AdapterError, match="or is damaged"),
     ):
         bad.run(caller(final("x")), "More.")
 

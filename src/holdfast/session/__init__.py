@@ -2,6 +2,7 @@
 
 from holdfast.session.approval import Decision, Question
 from holdfast.session.async_run import AsyncRun, AsyncTask, AsyncTasks, AsyncUnknownEffect
+from holdfast.session.continuing import Continued
 from holdfast.session.effects import Effect
 from holdfast.session.exploration import Exploration, Outcome
 from holdfast.session.functions import register_tool
@@ -16,6 +17,7 @@ __all__ = [
     "AsyncTask",
     "AsyncTasks",
     "AsyncUnknownEffect",
+    "Continued",
     "Decision",
     "Effect",
     "Exploration",

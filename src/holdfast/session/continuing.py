@@ -6,6 +6,7 @@ other framework's own, made of the conversation; files, tasks and calls are carr
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,7 +14,9 @@ from typing import Any
 from holdfast.core.contracts import Contract
 from holdfast.core.conversation import Conversation
 from holdfast.core.conversation.forms import Form
+from holdfast.core.conversation.lost import Lost
 from holdfast.core.conversation.parts import tool_call_response
+from holdfast.core.conversation.plain import plain
 from holdfast.core.conversation.reading import form_of
 from holdfast.core.conversation.settling import Rest
 from holdfast.core.conversation.writing import with_originals, written
@@ -29,6 +32,7 @@ from holdfast.session.history import calls_in
 from holdfast.verbs import handoff as handoffs
 from holdfast.verbs import notes, save
 from holdfast.verbs.conversations import Held, held
+from holdfast.verbs.interrupts import written_by_tasks
 from holdfast.verbs.read import ancestors, restore
 
 CONTINUED = "continued_from"
@@ -166,10 +170,12 @@ def turn(
         )
     calls, files = yield from _calls_at(engine, found)
     unknown = [call for call in calls if call.is_unknown]
+    by_id = _by_id(said, calls)
+    ended = {i: _answer(call, found.form) for i, call in by_id.items() if call.status in _ENDED}
     settled = said.settle(
-        {call.key: _answer(call) for call in calls if call.key and call.status in _ENDED},
+        {**(yield from _answers_of_tasks(engine, found)), **ended},
         rest or ("keep" if form.runs_pending else "drop"),
-        irreversible={call.key for call in unknown if call.key},
+        irreversible={i for i, call in by_id.items() if call.is_unknown},
     )
     whole, originals = yield from _as_it_was(engine, found, settled, form.framework)
     renamed = whole if tool_names is None else whole.with_tool_names(tool_names)
@@ -211,9 +217,45 @@ def _calls_at(engine: Engine, found: Held) -> Plan[tuple[list[Effect], Any]]:
     return list(every.values()), ended[-1] if ended else None
 
 
-def _answer(call: Effect) -> Any:
+def _answers_of_tasks(engine: Engine, found: Held) -> Plan[dict[str, Any]]:
+    """Return what tools of a LangGraph thread gave whose step was cut off: it is noted apart."""
+    if found.info.framework is not Framework.LANGGRAPH:
+        return {}
+    read = yield from notes.read(engine, [found.info.checkpoint_id], trusts=lambda name: False)
+    lost = Lost()
+    answers = {}
+    for value in written_by_tasks((value for _, value in read), "messages"):
+        messages = plain(value if isinstance(value, (list, tuple)) else [value], lost)
+        for message in found.form.read(messages, lost):
+            for part in message["parts"]:
+                if part["type"] == "tool_call_response" and part.get("id"):
+                    answers[part["id"]] = part
+    return answers
+
+
+def _by_id(said: Conversation, calls: list[Effect]) -> dict[str, Effect]:
+    """Return what was recorded of calls, by the ids that they have in the conversation.
+
+    A call is recorded under the id that the model gave it; under that with a number behind it
+    where a model gives the same id again, of which the last is meant.
+    """
+    found = {call.key: call for call in calls if call.key}
+    for waiting in said.pending:
+        again = _AGAIN.sub("", waiting.id)
+        for call in calls if waiting.id not in found else ():
+            base, sign, _ = _NUMBERED.sub(r"\1 \2", call.key or "").partition(" ")
+            if sign and call.tool == waiting.name and base == again:
+                found[waiting.id] = call
+    return found
+
+
+_AGAIN = re.compile(r"_\d+$")
+_NUMBERED = re.compile(r"^([\w-]+)([@#:/]).*$", re.DOTALL)
+
+
+def _answer(call: Effect, form: Form) -> Any:
     if call.status == "done":
-        return call.output
+        return form.output(call.output)
     said = f"denied: {call.reason}" if call.status == "denied" else _error(call.error)
     return tool_call_response(None, said, is_error=True)
 

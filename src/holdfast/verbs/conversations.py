@@ -9,15 +9,17 @@ from typing import Any
 from holdfast.core.conversation import Conversation, Native
 from holdfast.core.conversation.forms import Form
 from holdfast.core.conversation.lost import Lost
+from holdfast.core.conversation.parts import json_text
 from holdfast.core.conversation.plain import plain
 from holdfast.core.conversation.reading import found_in, read
 from holdfast.errors import AdapterError, CheckpointNotFoundError, InvalidArgumentError
-from holdfast.model import Checkpoint, CheckpointInfo, checked_name
+from holdfast.model import Checkpoint, CheckpointInfo, Framework, checked_name
 from holdfast.runtime import steps
 from holdfast.runtime.engine import Engine
 from holdfast.runtime.steps import Plan
 from holdfast.stores.base import SessionInfo
 from holdfast.verbs.ids import resolve
+from holdfast.verbs.interrupts import OpenInterrupt, open_interrupts
 from holdfast.verbs.read import revive
 
 NATIVE_ID = "native_session_id"
@@ -77,7 +79,26 @@ def conversation(
     """
     checked_name("session_id", session_id)
     head = yield from _head(session_id, agent_id)
-    return None if head is None else (yield from held(engine, head.checkpoint_id)).conversation
+    if head is None:
+        return None
+    found = (yield from held(engine, head.checkpoint_id)).conversation
+    if found is None or found.interrupts or head.framework is not Framework.LANGGRAPH:
+        return found
+    asked = yield from open_interrupts(engine, head.agent_id, head.session_id)
+    return replace(found, interrupts=[_interrupt(each) for each in asked])
+
+
+def _interrupt(asked: OpenInterrupt) -> dict[str, Any]:
+    """Return a question of a graph as AG-UI has it."""
+    question = plain(asked.value, Lost())
+    return {
+        "id": asked.interrupt_id or asked.checkpoint_id,
+        "reason": "interrupt",
+        "tool_call_id": None,
+        "message": question if isinstance(question, str) else json_text(question),
+        "response_schema": None,
+        "expires_at": None,
+    }
 
 
 def _head(session_id: str, agent_id: str | None) -> Plan[CheckpointInfo | None]:

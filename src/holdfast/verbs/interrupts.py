@@ -138,6 +138,14 @@ def _writes(values: Iterable[Any]) -> Iterator[tuple[str, Any, str, Any]]:
                 yield task_id, value.get("task_path"), row[1], row[2]
 
 
+def written_by_tasks(values: Iterable[Any], channel: str) -> list[Any]:
+    """Return what tasks wrote to a channel that are over, while others of their step are not.
+
+    ``values`` are those of the notes on a checkpoint.
+    """
+    return [value for _, _, written, value in _writes(values) if written == channel]
+
+
 def _node(path: Any, sent: Any) -> str | None:
     """Return the node of a task: its path names it, or which of the things sent it is."""
     if isinstance(path, str) and path.startswith(_BY_NAME):

@@ -1,15 +1,19 @@
 """CrewAI tells its makers of every run unless it is told not to, before it is imported."""
 
+import atexit
 import os
+import shutil
 import tempfile
 from pathlib import Path
 
 import pytest
 
+PLACE = tempfile.mkdtemp(prefix="holdfast-crewai-tests-")
+atexit.register(shutil.rmtree, PLACE, ignore_errors=True)
 os.environ |= {
     "CREWAI_DISABLE_TELEMETRY": "true",
     "CREWAI_TRACING_ENABLED": "false",
-    "CREWAI_STORAGE_DIR": tempfile.mkdtemp(prefix="holdfast-crewai-tests-"),
+    "CREWAI_STORAGE_DIR": PLACE,
     "OTEL_SDK_DISABLED": "true",
 }
 

@@ -249,6 +249,26 @@ def test_a_checkpoint_that_cannot_be_written_ends_the_kickoff(url: str) -> None:
         made.kickoff(inputs=INPUTS)
 
 
+def test_a_field_that_cannot_be_written_down_does_not_keep_a_crew_from_being_kept(
+    checkpoints: HoldfastCheckpoints,
+) -> None:
+    def build(*answers: Any) -> Crew:
+        made = crew(*answers, callback=checkpoints)
+        made.embedder = object()
+        made.agents[0].embedder = object()
+        return made
+
+    with pytest.raises(Broken):
+        build("a", Broken()).kickoff(inputs=INPUTS)
+    head = checkpoints.client.latest("crewai", "s")
+    assert head is not None
+    assert {"crew.embedder", "agents[0].embedder"} <= set(head.execution_state["live"])
+    again = build("b", "c")
+
+    output = again.kickoff(inputs=INPUTS, from_checkpoint=checkpoints.latest())
+    assert raws(output) == ["a", "b", "c"]
+
+
 def test_keys_of_models_are_in_no_checkpoint(checkpoints: HoldfastCheckpoints) -> None:
     cut_after_two(checkpoints)
 
@@ -511,6 +531,32 @@ def test_it_is_called_with_outputs_of_tasks_alone(checkpoints: HoldfastCheckpoin
         checkpoints("done")
     with pytest.raises(InvalidArgumentError, match="a Crew, not str"):
         checkpoints.resume("crew")
+
+
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        (lambda entity: entity["tasks"].__setitem__(0, 7), "holds no crew"),
+        (lambda entity: entity.pop("agents"), "holds no crew"),
+        (lambda entity: entity["tasks"][0].update(output="text"), "output of task 1 is damaged"),
+        (lambda entity: entity["tasks"][0]["output"].pop("agent"), "output of task 1 is damaged"),
+        (lambda entity: entity["tasks"][0].update(start_time="soon"), "output of task 1"),
+    ],
+)
+def test_a_damaged_crew_is_told_of(
+    checkpoints: HoldfastCheckpoints, damage: Any, told: str
+) -> None:
+    cut_after_two(checkpoints)
+    head = checkpoints.client.latest("crewai", "s")
+    assert head is not None
+    damage(head.execution_state["entities"][0])
+    checkpoints.client.fork(head.checkpoint_id, "bad", execution_state=head.execution_state)
+
+    with (
+        HoldfastCheckpoints(session_id="bad", client=checkpoints.client) as bad,
+        pytest.raises(AdapterError, match=told),
+    ):
+        bad.resume(crew(callback=bad))
 
 
 def test_a_session_of_something_else_is_refused(url: str, checkpoints: HoldfastCheckpoints) -> None:

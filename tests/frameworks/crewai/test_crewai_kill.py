@@ -8,24 +8,16 @@ import pytest
 from tests.frameworks.kit import Job, points_of
 
 
+@pytest.mark.parametrize("name", ["crewai", "crewai_from_checkpoint"])
 def test_a_crew_killed_anywhere_does_again_the_task_that_was_cut_and_no_other(
-    tmp_path: Path,
+    name: str, tmp_path: Path
 ) -> None:
-    name = "crewai"
     whole, output = _whole(name, tmp_path)
     points = points_of(whole, saves=9)
     assert {"model#1", "tool tide done#1", "model done#4", "sqlite:committed#3"} <= set(points)
 
     for number, kill_at in enumerate(points):
         _check(whole, output, Job(name, tmp_path / str(number)), kill_at)
-
-
-@pytest.mark.parametrize("kill_at", ["tool tide#1", "sqlite:chunks_written#2", "model#4"])
-def test_so_does_one_that_is_resumed_in_the_way_of_crewai(kill_at: str, tmp_path: Path) -> None:
-    name = "crewai_from_checkpoint"
-    whole, output = _whole(name, tmp_path)
-
-    _check(whole, output, Job(name, tmp_path / "killed"), kill_at)
 
 
 def test_a_conversation_killed_anywhere_goes_on_from_the_last_request_to_the_model(

@@ -6,7 +6,6 @@ import os
 from typing import Any
 
 os.environ |= {
-    "CREWAI_STORAGE_DIR": os.environ.get("HOLDFAST_PLACE", "."),
     "CREWAI_DISABLE_TELEMETRY": "true",
     "CREWAI_TRACING_ENABLED": "false",
     "OTEL_SDK_DISABLED": "true",
@@ -67,6 +66,7 @@ def tide(harbour: str) -> str:
 
 
 def harbour_crew(checkpoints: HoldfastCheckpoints) -> Crew:
+    os.environ["CREWAI_STORAGE_DIR"] = str(kit.workspace())
     clerk = Agent(
         role="clerk",
         goal="know the harbour",

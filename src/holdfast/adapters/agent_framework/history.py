@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 from agent_framework import AgentSession, HistoryProvider
 
@@ -86,6 +86,11 @@ class HoldfastHistoryProvider(HistoryProvider):
             raise InvalidArgumentError(
                 "the run has no session by which it could be found again: "
                 'agent.run(…, session=agent.create_session(session_id="…"))'
+            )
+        if self not in getattr(context.agent, "context_providers", [self]):
+            raise InvalidArgumentError(
+                f"agent {context.agent.name!r} has the middleware of a history provider that is "
+                "not its own: Agent(context_providers=[provider], middleware=[provider.middleware])"
             )
         self._check_effects(context)
         run = self._store.async_client.session(
@@ -173,6 +178,12 @@ class HoldfastHistoryProvider(HistoryProvider):
         return (
             head is not None and turn_state.checked(head.state, session_id).get("turn") is not None
         )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.aclose()
 
     def close(self) -> None:
         """Close the store, if it was opened for this."""

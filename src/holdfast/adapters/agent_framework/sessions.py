@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, Self
 
 from agent_framework import AgentSession, SessionStore
 
@@ -68,6 +68,12 @@ class _KeptSessions:
     async def delete(self, session_id: str) -> None:
         """Remove a session with all its checkpoints."""
         await self._store.aio.run(self._kept.remove(checked_name("session_id", session_id)))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.aclose()
 
     def close(self) -> None:
         """Close the store, if it was opened for this."""

@@ -83,9 +83,13 @@ class Turn:
         seen = session.state.get(self._source_id, {}).get("head")
         if was is None or (seen == self._run.head and not is_open):
             return
-        known = AgentSession.from_dict({**was, "session_id": session.session_id})
-        session.state.update(known.state)
-        session.service_session_id = known.service_session_id
+        self._bring_to(was)
+
+    def _bring_to(self, was: Mapping[str, Any]) -> None:
+        """Bring the session to what was kept of it."""
+        known = AgentSession.from_dict({**was, "session_id": self._session.session_id})
+        self._session.state.update(known.state)
+        self._session.service_session_id = known.service_session_id
 
     def _session_now(self) -> dict[str, Any]:
         plain: dict[str, Any] = self._session.to_dict()
@@ -124,15 +128,31 @@ class Turn:
         self._count(messages)
         after = turn_state.results_in(turn_state.following(state, number))
         self._known = {str(result.get("call_id")): result for result in after}
+        is_last = self._given == len(state["turn"]["responses"])
+        if is_last and not turn_state.following(state, number):
+            self._bring_to_kept()
         return response_of(loaded(messages), answer["fields"], options)
+
+    def _bring_to_kept(self) -> None:
+        """Have in the session what tools put there that are not run again."""
+        was = self._state["turn"].get("session")
+        if was is not None:
+            self._bring_to(was)
 
     async def asks(self, messages: Sequence[Any], *, is_partial: bool) -> None:
         """Keep what is sent to the model and is new: most often what tools gave."""
         fresh = turn_state.unseen(self._state, kept(messages), is_partial=is_partial)
+        if not fresh and self._known:
+            self._bring_to_kept()
         if fresh:
             self._state["messages"] = [*self._state["messages"], *fresh]
             has_results = any(turn_state.results_in(fresh))
-            await self._run.checkpoint("tools" if has_results else "messages")
+            await self._keep("tools" if has_results else "messages")
+
+    async def _keep(self, name: str) -> None:
+        """Keep where the run stands, with the session as it is now."""
+        self._state["turn"]["session"] = self._session_now()
+        await self._run.checkpoint(name)
 
     async def answered(self, response: Any) -> None:
         """Keep an answer of the model, before any tool runs."""
@@ -141,7 +161,7 @@ class Turn:
         self._given += 1
         self._known = {}
         self._count(messages)
-        await self._run.checkpoint("model")
+        await self._keep("model")
 
     # Tools
 

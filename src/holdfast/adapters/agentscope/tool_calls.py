@@ -31,6 +31,8 @@ class ToolCalls:
         self._journal = ToolJournal(run, effects)
         self._made = run.effects
         """Calls that were made before this reply was taken up."""
+        self._given: tuple[int, frozenset[str | None]] = (0, frozenset())
+        """How many calls were made before the reply was begun, and their ids."""
         self._ended = len(self._made)
         self._applied = 0
 
@@ -50,10 +52,10 @@ class ToolCalls:
 
     def _key(self, call_id: str, reply: Mapping[str, Any]) -> str:
         """Return what tells a call from all others: its id, unless a model gave that before."""
-        before = self._made[: reply.get("calls_before") or 0]
-        if any(call.key == call_id for call in before):
-            return f"{call_id}/{self._agent.state.reply_id}"
-        return call_id
+        before = reply.get("calls_before") or 0
+        if self._given[0] != before:
+            self._given = before, frozenset(call.key for call in self._made[:before])
+        return f"{call_id}/{self._agent.state.reply_id}" if call_id in self._given[1] else call_id
 
     async def call(
         self, given: dict[str, Any], following: Next, reply: Mapping[str, Any]

@@ -165,7 +165,7 @@ class Turn:
             yield said
             return
         if self._has_news():
-            await self._save("tools", "asking")
+            await self._save("summary" if self._stage == "begun" else "tools", "asking")
         final = None
         async for item in following(**given):
             if isinstance(item, Msg):

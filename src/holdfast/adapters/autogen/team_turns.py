@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 from autogen_agentchat.base import OrTerminationCondition, Team, TerminationCondition
 from autogen_agentchat.messages import BaseChatMessage, MessageFactory
@@ -169,6 +169,12 @@ class TurnCheckpoints(TerminationCondition):
             f"not all members of team {self._of_team().name!r} got the last message, so its "
             "state cannot be kept: TurnCheckpoints takes teams whose members hear each other"
         )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.aclose()
 
     def close(self) -> None:
         """Close the store, if it was opened for this."""

@@ -16,6 +16,7 @@ from claude_agent_sdk import (
     ClaudeAgentOptions,
     Message,
     MirrorErrorMessage,
+    ProcessError,
     ResultMessage,
     SystemMessage,
     project_key_for_directory,
@@ -56,7 +57,7 @@ async def asked(
         if waiting is not None and first is not None and _is_same(waiting, first):
             messages = _gone_on(store, key, options, first, rest)
         else:
-            messages = query(prompt=_said(first, rest), options=options)
+            messages = _begun(store, key, options, first, rest)
         async for message in messages:
             yield message
             if isinstance(message, MirrorErrorMessage):
@@ -65,6 +66,32 @@ async def asked(
         await store._recorder.lasting.close()
     await store._recorder.make_up()
     store.check()
+
+
+async def _begun(
+    store: HoldfastSessionStore,
+    key: Key,
+    options: ClaudeAgentOptions,
+    first: dict[str, Any] | None,
+    rest: AsyncIterable[dict[str, Any]],
+) -> AsyncIterator[Message]:
+    """Say the prompt in a session that is new, or whose last turn is not gone on with.
+
+    One that was killed before anything was kept may leave its id taken, a moment later even.
+    """
+    while True:
+        is_begun = False
+        try:
+            async for message in query(prompt=_said(first, rest), options=options):
+                is_begun = True
+                yield message
+            return
+        except ProcessError:
+            own_id = options.session_id
+            if is_begun or own_id is None or not is_taken(options.env, key[PROJECT], own_id):
+                raise
+            another = store._recorder.transcripts.another_id(own_id)
+            options = replace(options, session_id=another)
 
 
 async def _gone_on(

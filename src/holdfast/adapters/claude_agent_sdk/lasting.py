@@ -92,11 +92,17 @@ class LastingCalls:
     async def change(self, name: str, change: Change, title: str) -> None:
         """Write a transcript through the run that holds its session."""
         run = self._held[name].run
-        changed = change(run.state)
-        if changed is not None:
-            run.state = changed
+        before = run.state
+        changed = change(before)
+        if changed is None:
+            return
+        run.state = changed
+        try:
             # Not run.checkpoint: calls of unknown end do not keep the conversation from going on.
             await run._runtime.run(run._session.checkpointer.checkpoint(title))
+        except BaseException:
+            run.state = before
+            raise
 
     async def begin(self, name: str, call: Call) -> Begun:
         """Record that a call begins; it does not where it may have been made before."""

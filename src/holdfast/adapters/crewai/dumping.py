@@ -23,28 +23,24 @@ from holdfast.adapters.crewai.plain import NotPlainError, plain, plain_fields, w
 from holdfast.errors import AdapterError
 
 _CREW_FUNCTIONS = ("step_callback", "task_callback")
+_CREW_CALLBACKS = ("before_kickoff_callbacks", "after_kickoff_callbacks")
 _AGENT_FUNCTIONS = ("step_callback", "guardrail")
 _TASK_FUNCTIONS = ("callback", "guardrail", "guardrails", "converter_cls")
+_TOLD_BY = ("entity_type", "id", "role", "goal", "backstory", "llm")
 _MODELS = ("llm", "function_calling_llm", "manager_llm", "planning_llm", "chat_llm")
 
 
 def crew_state(crew: Crew, finished: Collection[int], ours: Callable[..., Any]) -> dict[str, Any]:
     """Return a crew as it stands: which tasks (by their place) are done, and with what output."""
-    live: list[str] = []
-    try:
-        entity = _Dump(crew, finished, ours, live).entity()
-    except PydanticSerializationError as error:
-        raise AdapterError(
-            f"crew {crew.name!r} cannot be checkpointed, a field of it cannot be written down: "
-            f"{error}"
-        ) from error
+    dump = _Dump(crew, finished, ours)
+    entity = dump.crew()
     return {
         "crewai_version": crewai_version,
         "parent_id": None,
         "branch": "main",
         "entities": [without_secrets(entity)],
         "event_record": {"nodes": _events()},
-        "live": live,
+        "live": dump.live,
     }
 
 
@@ -62,54 +58,72 @@ def _events() -> dict[str, Any]:
     }
 
 
-class _WrittenModel:
-    """Stands where a model is, for CrewAI to write down."""
-
-    def __init__(self, written: dict[str, Any]) -> None:
-        self._written = written
-
-    def model_dump(self) -> dict[str, Any]:
-        return self._written
-
-
 class _Dump:
     """One writing down of a crew."""
 
-    def __init__(
-        self, crew: Crew, finished: Collection[int], ours: Callable[..., Any], live: list[str]
-    ) -> None:
+    def __init__(self, crew: Crew, finished: Collection[int], ours: Callable[..., Any]) -> None:
+        self.live: list[str] = []
+        """What text does not hold, by where it is."""
         self._crew = crew
         self._finished = finished
         self._ours = ours
-        self._live = live
-        self._agents: dict[int, Any] = {}
-        self._tasks: dict[int, Any] = {}
+        self._agents: dict[int, dict[str, Any]] = {}
+        self._tasks: dict[int, dict[str, Any]] = {}
 
-    def entity(self) -> dict[str, Any]:
+    def crew(self) -> dict[str, Any]:
         crew = self._crew
-        for place, agent in enumerate(crew.agents):
-            self._agent(agent, f"agents[{place}]")
-        for place, task in enumerate(crew.tasks):
-            self._task(task, f"tasks[{place}]", self._output_of(place))
-        copy = crew.model_copy(
-            update={
-                **self._without_functions(crew, _CREW_FUNCTIONS, "crew"),
-                **self._models(crew, "crew"),
-                "agents": [self._agents[id(agent)] for agent in crew.agents],
-                "tasks": [self._tasks[id(task)] for task in crew.tasks],
-                "manager_agent": self._agent(crew.manager_agent, "manager_agent"),
-                "before_kickoff_callbacks": self._callbacks("before_kickoff_callbacks"),
-                "after_kickoff_callbacks": self._callbacks("after_kickoff_callbacks"),
-                "checkpoint": None,
-                "execution_context": None,
-                "checkpoint_inputs": self._inputs(),
-                "checkpoint_train": crew._train,
-                "checkpoint_kickoff_event_id": crew._kickoff_event_id,
-            }
-        )
-        entity: dict[str, Any] = copy.model_dump(mode="json")
-        self._fill_in(entity)
-        return entity
+        if crew.manager_agent is not None:
+            self.live.append("manager_agent")  # its tools are made of the crew's agents
+        agents = [self._agent(each, f"agents[{place}]") for place, each in enumerate(crew.agents)]
+        tasks = [
+            self._task(each, f"tasks[{place}]", self._output_of(place))
+            for place, each in enumerate(crew.tasks)
+        ]
+        emptied = {
+            **self._without_functions(crew, _CREW_FUNCTIONS, "crew"),
+            **{name: self._without_callbacks(name) for name in _CREW_CALLBACKS},
+        }
+        own = {
+            "agents": [],
+            "tasks": [],
+            "manager_agent": None,
+            "checkpoint": None,
+            "execution_context": None,
+            "checkpoint_inputs": self._inputs(),
+            "checkpoint_train": crew._train,
+            "checkpoint_kickoff_event_id": crew._kickoff_event_id,
+        }
+        return {
+            **self._fields(crew, {**emptied, **own}, "crew"),
+            "agents": agents,
+            "tasks": tasks,
+            "manager_agent": self._agent(crew.manager_agent, "manager_agent"),
+        }
+
+    def _fields(self, owner: Any, changed: dict[str, Any], path: str) -> dict[str, Any]:
+        """Return what text holds of a crew, an agent or a task; what it does not is named."""
+        models = {name: vars(owner).get(name) for name in _MODELS}
+        models = {name: model for name, model in models.items() if isinstance(model, BaseLLM)}
+        copy = owner.model_copy(update={**changed, **dict.fromkeys(models)})
+        try:
+            written: dict[str, Any] = copy.model_dump(mode="json")
+        except (PydanticSerializationError, ValueError):
+            written = {}
+            for name in type(copy).model_fields:
+                try:
+                    written |= copy.model_dump(mode="json", include={name})
+                except (PydanticSerializationError, ValueError):
+                    self.live.append(f"{path}.{name}")
+        return written | {name: self._model(each, path) for name, each in models.items()}
+
+    def _model(self, model: BaseLLM, path: str) -> dict[str, Any]:
+        """Return a model as text has it; of some it has the name alone."""
+        try:
+            fields: dict[str, Any] = plain(model.model_dump())
+        except (NotPlainError, PydanticSerializationError):
+            self.live.append(f"the model of {path}")
+            fields = {"llm_type": model.llm_type, "model": model.model}
+        return fields
 
     def _inputs(self) -> Any:
         try:
@@ -120,9 +134,9 @@ class _Dump:
                 "checkpointed: give kickoff plain data"
             ) from error
 
-    def _callbacks(self, name: str) -> list[Any]:
-        if getattr(self._crew, name):
-            self._live.append(f"crew.{name}")
+    def _without_callbacks(self, name: str) -> list[Any]:
+        if vars(self._crew).get(name):
+            self.live.append(f"crew.{name}")
         return []
 
     def _without_functions(self, owner: Any, names: Collection[str], path: str) -> dict[str, None]:
@@ -133,57 +147,56 @@ class _Dump:
             if value is None or isinstance(value, str):  # a guardrail may be told in words
                 continue
             if value is not self._ours:
-                self._live.append(f"{path}.{name}")
+                self.live.append(f"{path}.{name}")
             emptied[name] = None
         return emptied
 
-    def _models(self, owner: Any, path: str) -> dict[str, _WrittenModel]:
-        """Return an owner's models as text has them; of some it has the name alone."""
-        written = {}
-        for name in _MODELS:
-            model = vars(owner).get(name)
-            if not isinstance(model, BaseLLM):
-                continue
-            try:
-                fields = plain(model.model_dump())
-            except (NotPlainError, PydanticSerializationError):
-                self._live.append(f"{path}.{name}")
-                fields = {"llm_type": model.llm_type, "model": model.model}
-            written[name] = _WrittenModel(fields)
-        return written
-
-    def _agent(self, agent: Any, path: str) -> Any:
+    def _agent(self, agent: Any, path: str) -> dict[str, Any] | None:
         if agent is None:
             return None
         if id(agent) not in self._agents:
-            self._agents[id(agent)] = agent.model_copy(
-                update={
-                    **self._without_functions(agent, _AGENT_FUNCTIONS, path),
-                    **self._models(agent, path),
-                    "agent_executor": None,  # nothing goes on inside a task
-                    "tools": [],
-                    "checkpoint": None,
-                }
-            )
+            emptied = self._without_functions(agent, _AGENT_FUNCTIONS, path)
+            # Nothing goes on inside a task, so its executor is of no use to anybody.
+            own: dict[str, Any] = {"agent_executor": None, "tools": [], "checkpoint": None}
+            self._agents[id(agent)] = {
+                **self._fields(agent, {**emptied, **own}, path),
+                "tools": self._tools(agent.tools, f"agent {agent.role!r}"),
+            }
         return self._agents[id(agent)]
 
-    def _task(self, task: Any, path: str, output: Any) -> Any:
-        if id(task) not in self._tasks:
-            context = task.context
-            if isinstance(context, list):
-                context = [self._task(each, f"{path}.context", each.output) for each in context]
-            self._tasks[id(task)] = task.model_copy(
-                update={
-                    **self._without_functions(task, _TASK_FUNCTIONS, path),
-                    "agent": self._agent(task.agent, f"{path}.agent"),
-                    "context": context,
-                    "output": output,
-                    "tools": [],
-                    "checkpoint_original_description": task._original_description,
-                    "checkpoint_original_expected_output": task._original_expected_output,
-                }
-            )
-        return self._tasks[id(task)]
+    def _task(self, task: Any, path: str, output: Any) -> dict[str, Any]:
+        if id(task) in self._tasks:
+            return self._tasks[id(task)]
+        own: dict[str, Any] = {
+            **self._without_functions(task, _TASK_FUNCTIONS, path),
+            "agent": None,
+            "output": output,
+            "tools": [],
+            "checkpoint_original_description": task._original_description,
+            "checkpoint_original_expected_output": task._original_expected_output,
+        }
+        context: dict[str, Any] = {}
+        if isinstance(task.context, list):
+            own["context"] = None
+            tasks = [self._task(each, f"{path}.context", each.output) for each in task.context]
+            context = {"context": tasks}
+        written = {
+            **self._fields(task, own, path),
+            **context,
+            "agent": self._agent_of(task, path),
+            "tools": self._tools(task.tools, f"the task {task.name or task.description!r}"),
+        }
+        if output is not None and output.pydantic is not None:  # CrewAI writes an empty one
+            written["output"]["pydantic"] = output.pydantic.model_dump(mode="json")
+        self._tasks[id(task)] = written
+        return written
+
+    def _agent_of(self, task: Any, path: str) -> dict[str, Any] | None:
+        """Return a task's agent; of one of the crew's own what CrewAI finds it by."""
+        written = self._agent(task.agent, f"{path}.agent")
+        if written is None or not any(task.agent is each for each in self._crew.agents):
+            return written
+        return {name: written[name] for name in _TOLD_BY if name in written}
 
     def _output_of(self, place: int) -> Any:
         """Return the output of a task of this run: not what an earlier kickoff left there."""
@@ -195,21 +208,6 @@ class _Dump:
             return task.get_skipped_task_output()
         return None
 
-    def _fill_in(self, entity: dict[str, Any]) -> None:
-        """Put in what CrewAI cannot write down: tools, and outputs of the users' classes."""
-        if self._crew.manager_agent is not None:
-            self._live.append("manager_agent")  # its tools are made of the crew's agents
-        for agent, written in zip(self._crew.agents, entity["agents"], strict=True):
-            written["tools"] = self._tools(agent.tools, f"agent {agent.role!r}")
-        for place, written in enumerate(entity["tasks"]):
-            task = self._crew.tasks[place]
-            written["tools"] = self._tools(task.tools, f"task {place + 1}")
-            output = self._output_of(place)
-            if output is not None and output.pydantic is not None:
-                written["output"]["pydantic"] = output.pydantic.model_dump(mode="json")
-            if task.agent is not None and not any(task.agent is each for each in self._crew.agents):
-                written["agent"]["tools"] = self._tools(task.agent.tools, f"task {place + 1}")
-
     def _tools(self, tools: Any, owner: str) -> list[dict[str, Any]]:
         written = []
         for tool in tools or ():
@@ -217,6 +215,6 @@ class _Dump:
                 if isinstance(tool, Tool):
                     raise NotPlainError(tool.name)
                 written.append(tool.model_dump(mode="json"))
-            except (NotPlainError, PydanticSerializationError):
-                self._live.append(f"tool {tool.name!r} of {owner}")
+            except (NotPlainError, PydanticSerializationError, ValueError):
+                self.live.append(f"tool {tool.name!r} of {owner}")
         return written

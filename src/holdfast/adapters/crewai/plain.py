@@ -31,7 +31,7 @@ class NotPlainError(Exception):
 
 def plain(value: Any) -> Any:
     """Return a value as JSON-like data, or raise NotPlainError."""
-    if value is None or isinstance(value, (bool, int, float, str, bytes)):
+    if value is None or isinstance(value, (bool, int, float, str)):
         return value.value if isinstance(value, Enum) else value
     if isinstance(value, Enum):
         return plain(value.value)

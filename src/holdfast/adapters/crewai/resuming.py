@@ -17,14 +17,19 @@ def kept_crew(state: Any, session_id: str) -> dict[str, Any]:
     """Return the crew in a kept state; other things that CrewAI keeps are an error."""
     entities = state.get("entities") if isinstance(state, dict) else None
     for entity in entities if isinstance(entities, list) else ():
-        is_crew = isinstance(entity, dict) and entity.get("entity_type") == "crew"
-        if is_crew and isinstance(entity.get("tasks"), list):
+        if isinstance(entity, dict) and entity.get("entity_type") == "crew" and _is_whole(entity):
             found: dict[str, Any] = entity
             return found
     raise AdapterError(
         f"session {session_id!r} holds no crew of CrewAI: it was kept by something else "
         "(a flow, a conversation), or is damaged; use another session_id"
     )
+
+
+def _is_whole(entity: dict[str, Any]) -> bool:
+    """Return whether a crew has what is read of it here."""
+    lists = (entity.get("tasks"), entity.get("agents"))
+    return all(isinstance(each, list) and all(isinstance(x, dict) for x in each) for each in lists)
 
 
 def finished_in(entity: dict[str, Any]) -> set[int]:
@@ -40,7 +45,13 @@ def put_onto(crew: Crew, entity: dict[str, Any], session_id: str) -> set[int]:
     for place, task in enumerate(crew.tasks):
         task.output = None
         if place in finished:
-            _put_task(task, entity["tasks"][place])
+            try:
+                _put_task(task, entity["tasks"][place])
+            except (TypeError, ValueError) as error:  # pydantic's own are ValueErrors
+                raise AdapterError(
+                    f"session {session_id!r}: the output of task {place + 1} is damaged ({error}); "
+                    "go back to an older checkpoint"
+                ) from error
     inputs = entity.get("checkpoint_inputs")
     if inputs is not None:
         crew._inputs = inputs

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 import weakref
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from agents import Agent, FunctionTool, Handoff, Model
@@ -54,21 +53,28 @@ class Copies:
         if agent.hooks is not None:
             made.hooks = _forwarding(agent.hooks, AgentHooksBase)
         made.handoffs = [self._handoff(each) for each in agent.handoffs]
-        if self._call_tool is not None:
-            made.get_all_tools = self._tools_of(agent)
-        made.get_system_prompt = agent.get_system_prompt
-        made.get_prompt = agent.get_prompt
+        made.__class__ = self._class_of(type(agent))
         return made
 
-    def agents(self) -> Iterator[Any]:
-        """Return the user's agents."""
-        return (original(each) for each in self._copies.values())
+    def _class_of(self, kind: Any) -> type:
+        """Return a class of copies: asked for tools or instructions, the agent itself answers.
 
-    def _tools_of(self, agent: Any) -> Callable[[Any], Awaitable[list[Any]]]:
-        async def get_all_tools(context: Any) -> list[Any]:
-            return [self._tool(tool) for tool in await agent.get_all_tools(context)]
+        Copies that the SDK makes of a copy, for a sandbox, are of the class too.
+        """
 
-        return get_all_tools
+        async def get_all_tools(this: Any, context: Any) -> list[Any]:
+            tools = await kind.get_all_tools(original(this), context)
+            return tools if self._call_tool is None else [self._tool(tool) for tool in tools]
+
+        async def get_system_prompt(this: Any, context: Any) -> Any:
+            return await kind.get_system_prompt(original(this), context)
+
+        async def get_prompt(this: Any, context: Any) -> Any:
+            return await kind.get_prompt(original(this), context)
+
+        own = {each.__name__: each for each in (get_all_tools, get_system_prompt, get_prompt)}
+        named = {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
+        return type(kind.__name__, (kind,), own | named)
 
     def _tool(self, tool: Any) -> Any:
         if not isinstance(tool, FunctionTool) or may_pause(tool):
@@ -136,18 +142,22 @@ def may_pause(tool: Any) -> bool:
     Its output is then none yet, so it must not be recorded as its end.
     """
     agent = getattr(tool, "_agent_instance", None)
-    return agent is not None and any(map(_asks, _reachable(agent, {})))
+    return agent is not None and any(map(_asks, _reachable(agent, {}, by_tools=True)))
 
 
-def _reachable(agent: Any, found: dict[int, Any]) -> list[Any]:
-    """Return an agent, and those that it may ask or hand over to."""
+def within_handoffs(agent: Any) -> list[Any]:
+    """Return an agent, and those to which it may come to be handed over."""
+    return _reachable(agent, {}, by_tools=False)
+
+
+def _reachable(agent: Any, found: dict[int, Any], *, by_tools: bool) -> list[Any]:
     if isinstance(agent, Agent) and id(agent) not in found:
         found[id(agent)] = agent
         for each in agent.handoffs:
             reference = getattr(each, "_agent_ref", None)
-            _reachable(each if reference is None else reference(), found)
-        for tool in agent.tools:
-            _reachable(getattr(tool, "_agent_instance", None), found)
+            _reachable(each if reference is None else reference(), found, by_tools=by_tools)
+        for tool in agent.tools if by_tools else ():
+            _reachable(getattr(tool, "_agent_instance", None), found, by_tools=True)
     return list(found.values())
 
 

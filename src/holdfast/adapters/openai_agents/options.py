@@ -10,6 +10,7 @@ from typing import Any
 from agents import FunctionTool, Handoff
 
 from holdfast.adapters.journal import Effects, checked_effects
+from holdfast.adapters.openai_agents.copies import may_pause
 from holdfast.client import Client, SyncClient
 from holdfast.errors import InvalidArgumentError
 from holdfast.model import Framework
@@ -56,6 +57,10 @@ class RunnerOptions:
             raise InvalidArgumentError(
                 f"workspace is a Workspace or the path of a directory, not {type(given).__name__}"
             )
+        if not self.journal and (self.effects or self.session.get("approval") is not None):
+            raise InvalidArgumentError(
+                "effects and approval are of calls in the journal: leave out journal=False"
+            )
 
     def opened(self, client: Client) -> AsyncRun:
         """Return the session of the run, to be opened."""
@@ -74,16 +79,24 @@ class RunnerOptions:
         if not effects:
             return
         known: set[str] = set()
+        pausing: set[str] = set()
+        are_all_known = True
         for agent in agents:
-            if agent.mcp_servers:
-                return  # which tools there are is asked of the servers later
-            known.update(tool.name for tool in agent.tools if isinstance(tool, FunctionTool))
+            are_all_known = are_all_known and not agent.mcp_servers  # those are asked later
+            for tool in agent.tools:
+                if isinstance(tool, FunctionTool):
+                    (pausing if may_pause(tool) else known).add(tool.name)
             known.update(
                 each.tool_name if isinstance(each, Handoff) else Handoff.default_tool_name(each)
                 for each in agent.handoffs
             )
         for name in effects:
-            if name not in known:
+            if name in pausing:
+                raise InvalidArgumentError(
+                    f"effects names {name!r}, an agent that may stop for an approval inside: it is "
+                    "not journaled; run it by a HoldfastRunner of its own, with effects of its own"
+                )
+            if are_all_known and name not in known:
                 raise InvalidArgumentError(
                     f"effects names {name!r}, which is no function tool of the agents; these are "
                     f"{', '.join(sorted(known)) or 'none'}"

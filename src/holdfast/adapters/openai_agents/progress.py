@@ -22,6 +22,8 @@ from holdfast.errors import AdapterError, HoldfastError, InvalidArgumentError
 from holdfast.session.async_run import AsyncRun
 
 _INTERRUPTED = "next_step_interruption"
+AGAIN = "next_step_run_again"
+"""The step of a RunState whose next turn is about to begin."""
 Unfinished = dict[str, Any]
 """``prompt`` of a run, ``state`` at its last safe point (None: it is at its beginning), the
 ``answer`` that came since, and ``outputs`` of calls that another framework made."""
@@ -200,7 +202,10 @@ class Progress:
 
     def paused(self, state: RunState[Any, Any]) -> None:
         """Know that the run waits for a decision, or was told to stop behind a turn."""
-        kept = {"state": self._to_json(state), "answer": None, "outputs": {}}
+        data = self._to_json(state)
+        if (data.get("current_step") or {}).get("type") == AGAIN:
+            data["current_turn"] += 1  # at a safe point it is the turn that begins
+        kept = {"state": data, "answer": None, "outputs": {}}
         self._state["run"] = {**self._unfinished, **kept}
 
     def refused(self) -> None:

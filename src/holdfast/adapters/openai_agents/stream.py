@@ -25,10 +25,15 @@ from agents import (
 from agents.run_config import DEFAULT_MAX_TURNS
 
 from holdfast.adapters.journal import ToolJournal
-from holdfast.adapters.openai_agents.copies import Copies, forwarding_run_hooks, original
+from holdfast.adapters.openai_agents.copies import (
+    Copies,
+    forwarding_run_hooks,
+    original,
+    within_handoffs,
+)
 from holdfast.adapters.openai_agents.models import KeptModel, KeptProvider
 from holdfast.adapters.openai_agents.options import RunnerOptions
-from holdfast.adapters.openai_agents.progress import Progress
+from holdfast.adapters.openai_agents.progress import AGAIN, Progress
 from holdfast.adapters.opening import AdapterStore
 from holdfast.errors import AdapterError
 
@@ -53,6 +58,7 @@ class KeptRun(RunResultStreaming):
             _current_agent_output_schema=None,
             trace=None,
         )
+        options.check_effects(within_handoffs(original(agent)))
         self.__dict__["_kept"] = _Kept(agent, given, options, streams)
 
     async def stream_events(self) -> AsyncIterator[Any]:
@@ -114,7 +120,6 @@ class _Kept:
         call_handoff = progress.tools.call_handoff if options.journal else None
         copies = Copies(progress, call_tool, call_handoff)
         agent = copies.of(self._agent)
-        options.check_effects(copies.agents())
         kept = await progress.begin(agent.name, self._given)
         begun, context = progress.input, options.context
         if kept is not None:
@@ -181,7 +186,7 @@ class _Kept:
         options = self._options
         data = copy.deepcopy(kept)  # the SDK changes what it is given
         data["max_turns"] = options.rest.get("max_turns", DEFAULT_MAX_TURNS)
-        if (data.get("current_step") or {}).get("type") == "next_step_run_again":
+        if (data.get("current_step") or {}).get("type") == AGAIN:
             data["current_turn"] -= 1  # the turn that is begun again counts once
         was = data["context"].get("context")
         context = options.context
@@ -207,12 +212,9 @@ class _Kept:
     def _config(self, progress: Progress) -> tuple[RunConfig, Any]:
         """Return the configuration with models whose answers are kept; a provider to close."""
         given = self._options.run_config
-        own = None
-        if given is None:
-            config = RunConfig()
-            own = config.model_provider
-        else:
-            config = RunConfig(**given) if isinstance(given, dict) else given
+        config = RunConfig(**(given or {})) if given is None or isinstance(given, dict) else given
+        is_own = config is not given and "model_provider" not in (given or {})
+        own = config.model_provider if is_own else None
         changes: dict[str, Any] = {"model_provider": KeptProvider(config.model_provider, progress)}
         if isinstance(config.model, Model):
             changes["model"] = KeptModel(config.model, progress)

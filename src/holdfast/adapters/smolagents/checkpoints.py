@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
-import logging
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Any, Self
 
 from smolagents.agent_types import handle_agent_output_types
 from smolagents.agents import ActionOutput, MultiStepAgent
-from smolagents.local_python_executor import LocalPythonExecutor
 from smolagents.memory import ActionStep, FinalAnswerStep, MemoryStep, PlanningStep
+from smolagents.utils import AgentError
 
 from holdfast.adapters.journal import Effects, checked_effects
 from holdfast.adapters.kept import KeptSessions
 from holdfast.adapters.opening import AdapterStore
 from holdfast.adapters.smolagents.journaling import StepJournal
-from holdfast.adapters.smolagents.messages import loaded
-from holdfast.adapters.smolagents.steps import step_data
-from holdfast.adapters.smolagents.variables import (
-    kept_value,
-    kept_values,
-    loaded_value,
-    put_back,
+from holdfast.adapters.smolagents.memory import (
+    ANSWER,
+    checked,
+    is_finished,
+    last_task,
+    load_steps,
+    load_variables,
+    state_of,
+    steps_done,
 )
 from holdfast.client import Client, SyncClient
-from holdfast.errors import AdapterError, InvalidArgumentError, SerializationError
+from holdfast.errors import AdapterError, InvalidArgumentError
 from holdfast.model import Framework, checked_name
 from holdfast.session.run import Run
-
-_log = logging.getLogger("holdfast")
-_ANSWER = "the answer"
 
 
 class Checkpoints:
@@ -137,8 +135,7 @@ class Checkpoints:
                 for callbacks in added:
                     callbacks.remove(self)
                 self._run = self._journal = self._agent = self._planning_interval = None
-                self._answer = None
-                self._handled = None
+                self._answer = self._asked = self._handled = None
 
     def _listen(self, agent: Any) -> list[list[Any]]:
         """Be called at every step, and return where that had to be arranged."""
@@ -160,24 +157,19 @@ class Checkpoints:
         images: list[Any] | None,
         additional_args: dict[str, Any] | None,
     ) -> Any:
-        before = _checked(run.state, self.session_id)
-        is_same = bool(before) and task in (before.get("asked"), _last_task(before["steps"]))
+        before = checked(run.state, self.session_id)
+        is_same = bool(before) and task in (before.get("asked"), last_task(before["steps"]))
         if before:
-            self._load(agent, before)
-        if is_same and _is_finished(before["steps"]):
-            self._load_variables(agent, before)
-            if _ANSWER in before.get("left_out", ()):
-                raise AdapterError(
-                    f"session {self.session_id!r}: the task is done, but its answer was of a kind "
-                    "that cannot be kept; take another session_id to have it done again"
-                )
-            return handle_agent_output_types(agent.memory.steps[-1].action_output)
+            load_steps(agent, before)
+        if is_same and is_finished(before["steps"]):
+            return self._answer_again(agent, before)
         limit = max_steps or agent.max_steps
         if is_same:
-            asked = _last_task(before["steps"])
+            asked = last_task(before["steps"])
             steps = agent.run(asked, stream=True, reset=False, max_steps=limit)
             agent.memory.steps.pop()  # the task, which is there already
-            done = _steps_done(before["steps"])
+            load_variables(agent, before, self.session_id)
+            done = steps_done(before["steps"])
             if done >= limit:
                 with journal.of(agent):
                     return handle_agent_output_types(agent._handle_max_steps_reached(agent.task))
@@ -185,77 +177,41 @@ class Checkpoints:
             if before["steps"][-1]["type"] == "planning":  # the plan for this step is made
                 self._planning_interval, agent.planning_interval = agent.planning_interval, None
         else:
-            steps = agent.run(
-                task,
-                stream=True,
-                reset=not before,
-                images=images,
-                additional_args=additional_args,
-                max_steps=limit,
-            )
+            given = {"images": images, "additional_args": additional_args, "max_steps": limit}
+            steps = agent.run(task, stream=True, reset=not before, **given)
+            if before:
+                load_variables(agent, before, self.session_id)
             run.state = self._state(agent, agent.memory.steps)
             run.checkpoint("task")
-        if before:
-            self._load_variables(agent, before)
-        output = None
         with journal.of(agent):
+            return self._last(steps, journal)
+
+    def _last(self, steps: Iterable[Any], journal: StepJournal) -> Any:
+        """Have all steps made, and return the answer."""
+        output = None
+        try:
             for each in steps:
                 journal.check()
                 if isinstance(each, ActionOutput) and each.is_final_answer:
                     self._answer = each.output
                 if isinstance(each, FinalAnswerStep):
                     output = each.output
+        except AgentError:
+            journal.check()  # which smolagents may have taken for a failure of the model
+            raise
         return output
 
-    def _state(self, agent: Any, steps: list[MemoryStep]) -> dict[str, Any]:
-        values, left_out = kept_values(agent.state, "$.state", self._exclude)
-        executor = getattr(agent, "python_executor", None)
-        variables: dict[str, Any] = {}
-        if isinstance(executor, LocalPythonExecutor):
-            variables, more = kept_values(executor.state, "$.variables", self._exclude)
-            left_out += [*more, *executor.custom_tools]
-        elif executor is not None:
-            left_out.append(f"all variables of {type(executor).__name__}, which are elsewhere")
-        written = [step_data(step, f"$.steps[{place}]") for place, step in enumerate(steps)]
-        if written[-1].get("is_final_answer") and written[-1]["output"] is None:
-            written[-1]["output"] = self._answer  # agents that call tools do not note it
-        for place, step in enumerate(written):
-            if "output" in step:
-                try:
-                    step["output"] = kept_value(step["output"], f"$.steps[{place}].output")
-                except SerializationError:  # its observations say what the model was told of it
-                    step["output"] = None
-                    left_out.append(
-                        _ANSWER if step["is_final_answer"] else f"$.steps[{place}].output"
-                    )
-        return {
-            "system_prompt": agent.memory.system_prompt.system_prompt,
-            "steps": written,
-            "asked": self._asked,
-            "state": values,
-            "variables": {name: variables[name] for name in variables if name not in values},
-            "left_out": sorted(set(left_out)),
-        }
-
-    def _load(self, agent: Any, before: dict[str, Any]) -> None:
-        steps = loaded(before["steps"])
-        for place, step in enumerate(steps):
-            if isinstance(step, ActionStep):
-                step.action_output = loaded_value(step.action_output, f"$.steps[{place}].output")
-        agent.memory.steps = steps
-        for name, value in before.get("state", {}).items():
-            agent.state[name] = loaded_value(value, f"$.state.{name}")
-
-    def _load_variables(self, agent: Any, before: dict[str, Any]) -> None:
-        executor = getattr(agent, "python_executor", None)
-        if isinstance(executor, LocalPythonExecutor):
-            put_back(before.get("variables", {}), executor, "$.variables")
-        if before.get("left_out"):
-            _log.warning(
-                "session %r: not kept, and gone for the agent's code: %s",
-                self.session_id,
-                ", ".join(before["left_out"]),
+    def _answer_again(self, agent: Any, before: dict[str, Any]) -> Any:
+        load_variables(agent, before, self.session_id)
+        if ANSWER in before.get("left_out", ()):
+            raise AdapterError(
+                f"session {self.session_id!r}: the task is done, but its answer was of a kind that "
+                "cannot be kept; take another session_id to have it done again"
             )
+        return handle_agent_output_types(agent.memory.steps[-1].action_output)
+
+    def _state(self, agent: Any, steps: list[MemoryStep]) -> dict[str, Any]:
+        return state_of(agent, steps, self._asked, self._answer, self._exclude)
 
     def close(self) -> None:
         """Close the store, if it was opened for this."""
@@ -274,45 +230,6 @@ def _is_whole(step: ActionStep | PlanningStep) -> bool:
     if isinstance(step, PlanningStep):
         return True
     return step.model_output_message is not None or step.error is not None
-
-
-def _checked(state: Any, session_id: str) -> dict[str, Any]:
-    """Return the kept state of an agent; an empty one if there is none yet."""
-    if state == {}:
-        return {}
-    if isinstance(state, dict) and isinstance(state.get("steps"), list):
-        found: dict[str, Any] = state
-        for place, step in enumerate(found["steps"]):
-            if not isinstance(step, dict):
-                raise AdapterError(
-                    f"session {session_id!r}: $.steps[{place}] is no step of smolagents; go back "
-                    "to an older checkpoint"
-                )
-        return found
-    raise AdapterError(
-        f"session {session_id!r} holds no steps of smolagents: it was kept by something else, or "
-        "is damaged; use another session_id"
-    )
-
-
-def _last_task(steps: list[dict[str, Any]]) -> str | None:
-    return next((step.get("task") for step in reversed(steps) if step.get("type") == "task"), None)
-
-
-def _steps_done(steps: list[dict[str, Any]]) -> int:
-    """Return how many steps were made on the newest task."""
-    for step in reversed(steps):
-        if step.get("type") == "action":
-            return int(step["step_number"])
-        if step.get("type") == "task":
-            break
-    return 0
-
-
-def _is_finished(steps: list[dict[str, Any]]) -> bool:
-    last = steps[-1] if steps else {}
-    error = last.get("error") or {}
-    return bool(last.get("is_final_answer")) or error.get("type") == "AgentMaxStepsError"
 
 
 def _number_from(agent: Any, first: int) -> None:

@@ -63,6 +63,7 @@ _ROWS = (
     ("deny", PLAN, "refuse a call that waits"),
     ("resolve", PLAN, "say how a call of unknown end ended"),
     ("handoff", TOGETHER, "offer a checkpoint to another agent"),
+    ("continue", TOGETHER, "go on with a session in another framework"),
     ("inbox", TOGETHER, "what was offered to an agent"),
     ("stats", KEEP, "how much the store holds, and how much of it is shared"),
     ("verify", KEEP, "read everything and name what is damaged"),

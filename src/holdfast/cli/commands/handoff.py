@@ -12,6 +12,7 @@ from holdfast.cli.output.offers import offer_json
 from holdfast.cli.output.terminal import Terminal
 from holdfast.cli.output.units import span
 from holdfast.cli.parsing import Parser, add_checkpoint, add_session
+from holdfast.cli.tool_names import add_tool_names, tool_names_of
 from holdfast.system.terminal_text import clean
 
 
@@ -21,12 +22,17 @@ def set_up(parser: Parser) -> None:
         "The offer is the next checkpoint of the session. One worker of the other agent takes it.",
         "holdfast handoff reviewer",
         "holdfast handoff reviewer fix-42@ --ttl 2d",
+        "holdfast handoff reviewer --to-framework pydantic_ai",
     )
     parser.add_argument("target", metavar="AGENT", help="who it is offered to")
     add_checkpoint(parser)
     add_session(parser)
     parser.add_argument("--contract", metavar="NAME", help="what both sides call the state's shape")
     parser.add_argument("--ttl", metavar="TIME", help="gone after this time, such as 30m or 2d")
+    parser.add_argument(
+        "--to-framework", metavar="NAME", help="the framework that the other agent goes on in"
+    )
+    add_tool_names(parser)
     parser.set_defaults(run=run)
 
 
@@ -35,7 +41,14 @@ def run(options: Namespace, terminal: Terminal) -> int:
     ttl = None if options.ttl is None else span(options.ttl)
     with open_client(options) as client:
         info = Names(client).checkpoint(options.checkpoint, options.session)
-        made = client.handoff(info.checkpoint_id, options.target, options.contract, ttl)
+        made = client.handoff(
+            info.checkpoint_id,
+            options.target,
+            options.contract,
+            ttl,
+            to_framework=options.to_framework,
+            tool_names=tool_names_of(options),
+        )
         offer = client.offer(made)
     if terminal.json:
         terminal.emit({"offer": offer_json(offer)})

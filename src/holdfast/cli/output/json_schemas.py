@@ -290,6 +290,15 @@ SHAPES: dict[str, Schema] = {
     "deny": _DECIDED,
     "resolve": _record(call=UNKNOWN_CALL, outcome={"enum": ["done", "failed", "retry"]}),
     "handoff": _record(offer=OFFER),
+    "continue": _record(
+        checkpoint_id=TEXT,
+        agent_id=TEXT,
+        session_id=TEXT,
+        parent_id=TEXT,
+        framework=TEXT,
+        lost=_list(TEXT),
+        unknown=_list(TEXT),
+    ),
     "inbox": _record(agent_id=TEXT, offers=_list(OFFER)),
     "stats": _record(
         store=TEXT,

@@ -1,25 +1,23 @@
-"""Messages of Microsoft Agent Framework: ``Message.to_dict``, one list of contents each.
-
-What the framework has no field for is kept in ``additional_properties["holdfast"]``, which it
-keeps and does not send.
-"""
+"""Microsoft Agent Framework: ``Message.to_dict``, a list of contents each."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from holdfast.core.conversation import parts
+from holdfast.core.conversation.agent_framework_contents import (
+    OURS,
+    content_of,
+    is_call,
+    part_of,
+    stash,
+)
 from holdfast.core.conversation.conversation import Conversation
 from holdfast.core.conversation.forms import Form, Native
 from holdfast.core.conversation.lost import Lost
 from holdfast.core.conversation.parts import Message, Part
 
 NAME = "agent_framework"
-OURS = "holdfast"
-"""The name under which the framework's own additional properties hold what is ours."""
-_FOREIGN = f"{NAME}_"
 _ROLES = {"system": "system", "developer": "system", "user": "user", "tool": "tool"}
 _CONTROLS = ("function_approval_request", "function_approval_response")
 
@@ -94,7 +92,7 @@ def _call_of(content: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def read(messages: Sequence[Any], lost: Lost) -> list[Message]:
     """Give messages of parts."""
-    calls = {each.get("call_id") for each in _contents(messages) if _is_call(each)}
+    calls = {each.get("call_id") for each in _contents(messages) if is_call(each)}
     found: list[Message] = []
     for i, message in enumerate(messages):
         path = f"$.messages[{i}]"
@@ -107,21 +105,21 @@ def read(messages: Sequence[Any], lost: Lost) -> list[Message]:
             _read(each, calls, lost, f"{path}.contents[{j}]") for j, each in enumerate(contents)
         ]
         said = [part for part in made if part is not None]
-        for place, part in _stash(message).get("foreign", []):
+        for place, part in _foreign(message, lost, path):
             said.insert(place, part)
         found.append({"role": _ROLES.get(role, "assistant"), "parts": said})
     return found
 
 
-def _is_call(content: Mapping[str, Any]) -> bool:
-    is_hosted = content.get("hosted") or content.get("informational_only")
-    return content.get("type") == "function_call" and not is_hosted
-
-
-def _stash(native: Mapping[str, Any]) -> Mapping[str, Any]:
-    properties = native.get("additional_properties")
-    ours = properties.get(OURS) if isinstance(properties, Mapping) else None
-    return ours if isinstance(ours, Mapping) else {}
+def _foreign(message: Mapping[str, Any], lost: Lost, path: str) -> Iterator[tuple[int, Part]]:
+    """Give the parts of other providers that were kept beside a message, each with its place."""
+    kept = stash(message).get("foreign")
+    for each in kept if isinstance(kept, list) else []:
+        match each:
+            case [int(place), dict(part)]:
+                yield place, part
+            case _:
+                lost.add(path, "what was kept beside it is no part")
 
 
 def _read(content: Any, calls: set[Any], lost: Lost, path: str) -> Part | None:
@@ -135,7 +133,7 @@ def _read(content: Any, calls: set[Any], lost: Lost, path: str) -> Part | None:
         return _read_control(content, calls, lost, path)
     if content.get("annotations"):
         lost.add(f"{path}.annotations", "sources that a text quotes")
-    return _read_content(content, lost, path)
+    return part_of(content, lost, path)
 
 
 def _read_control(
@@ -149,64 +147,7 @@ def _read_control(
     if call.get("call_id") in calls or not call:
         return None
     calls.add(call.get("call_id"))
-    return _read_content(call, lost, path)
-
-
-def _read_content(content: Mapping[str, Any], lost: Lost, path: str) -> Part | None:
-    part = _part(content, lost, path)
-    if part is None:
-        return None
-    kept = _stash(content)
-    if kept.get("json") and isinstance(part.get("response"), str):
-        part["response"] = json.loads(part["response"])
-    part.update(kept.get("fields", {}))
-    for name in kept.get("without", []):
-        part.pop(name, None)
-    return part
-
-
-def _part(content: Mapping[str, Any], lost: Lost, path: str) -> Part | None:
-    kind = str(content.get("type"))
-    if kind == "text":
-        return parts.text(content.get("text") or "")
-    if kind == "text_reasoning":
-        return parts.reasoning(
-            content.get("text") or "",
-            encrypted=content.get("protected_data"),
-            id=content.get("id"),
-        )
-    if kind in ("data", "uri") and isinstance(content.get("uri"), str):
-        return parts.uri(content["uri"], content.get("media_type"))
-    if kind == "hosted_file" and isinstance(content.get("file_id"), str):
-        return parts.file(content["file_id"], content.get("media_type"))
-    if _is_call(content) and isinstance(content.get("name"), str):
-        return parts.tool_call(content.get("call_id"), content["name"], content.get("arguments"))
-    if kind == "function_result":
-        return _result(content, lost, path)
-    own = {name: content[name] for name in content if name not in ("type", "additional_properties")}
-    return {"type": f"{_FOREIGN}{kind}", **own}
-
-
-def _result(content: Mapping[str, Any], lost: Lost, path: str) -> Part:
-    items = content.get("items")
-    media: list[Part] = []
-    texts: list[str] = []
-    for i, item in enumerate(items if isinstance(items, list) else []):
-        if isinstance(item, Mapping) and item.get("type") == "text":
-            texts.append(str(item.get("text") or ""))
-        elif isinstance(item, Mapping):
-            part = _read_content(item, lost, f"{path}.items[{i}]")
-            media += [part] if part is not None else []
-        else:
-            lost.add(f"{path}.items[{i}]", "is no content")
-    response = content.get("result")
-    return parts.tool_call_response(
-        content.get("call_id"),
-        "\n".join(filter(None, texts)) if response is None else response,
-        name=content.get("name"),
-        is_error=content.get("exception") is not None,
-        parts=media,
-    )
+    return part_of(call, lost, path)
 
 
 # Writing
@@ -223,7 +164,7 @@ def _message(message: Message) -> dict[str, Any]:
     contents: list[dict[str, Any]] = []
     foreign: list[list[Any]] = []
     for place, part in enumerate(message["parts"]):
-        content = _content(part)
+        content = content_of(part)
         if content is None:
             foreign.append([place, part])
         else:
@@ -237,97 +178,18 @@ def _message(message: Message) -> dict[str, Any]:
     }
 
 
-def _content(part: Part) -> dict[str, Any] | None:
-    """Return the content that a part is; None for what is another provider's alone."""
-    make = _MAKERS.get(part["type"])
-    if make is not None:
-        return _with_rest(make(part), part)
-    if not part["type"].startswith(_FOREIGN):
-        return None
-    own = {name: value for name, value in part.items() if name != "type"}
-    return {"type": part["type"].removeprefix(_FOREIGN), **own, "additional_properties": {}}
-
-
-def _with_rest(content: dict[str, Any], part: Part) -> dict[str, Any]:
-    """Keep beside a content what it has no field for."""
-    ours: dict[str, Any] = {}
-    if part["type"] == "tool_call_response" and not isinstance(part["response"], str):
-        ours["json"] = True
-    content["additional_properties"] = {OURS: ours} if ours else {}
-    found = _read_content(content, Lost(), "$") or {}
-    fields = {name: value for name, value in part.items() if found.get(name, ...) != value}
-    without = [name for name in found if name not in part]
-    if fields:
-        ours["fields"] = fields
-    if without:
-        ours["without"] = without
-    content["additional_properties"] = {OURS: ours} if ours else {}
-    return content
-
-
-def _text(part: Part) -> dict[str, Any]:
-    return {"type": "text", "text": part["content"]}
-
-
-def _reasoning(part: Part) -> dict[str, Any]:
-    return {"type": "text_reasoning", "text": part["content"]}
-
-
-def _blob(part: Part) -> dict[str, Any]:
-    mime_type = part.get("mime_type") or parts.OCTETS
-    return {"type": "data", "uri": parts.data_url(part), "media_type": mime_type}
-
-
-def _uri(part: Part) -> dict[str, Any]:
-    kind = {"media_type": part["mime_type"]} if part.get("mime_type") else {}
-    return {"type": "uri", "uri": part["uri"], **kind}
-
-
-def _file(part: Part) -> dict[str, Any]:
-    kind = {"media_type": part["mime_type"]} if part.get("mime_type") else {}
-    return {"type": "hosted_file", "file_id": part["file_id"], **kind}
-
-
-def _call(part: Part) -> dict[str, Any]:
-    return {
-        "type": "function_call",
-        "call_id": part["id"],
-        "name": part["name"],
-        "arguments": part["arguments"],
-        "hosted": False,
-    }
-
-
-def _answer(part: Part) -> dict[str, Any]:
-    said = parts.text_of_response(part["response"])
-    media = [_content(each) for each in part.get("parts", [])]
-    items = [_content(parts.text(said)), *filter(None, media)]
-    name = {"name": part["name"]} if part.get("name") else {}
-    failed = {"exception": "failed"} if part.get("is_error") else {}
-    return {
-        "type": "function_result",
-        "call_id": part["id"],
-        **name,
-        "result": said,
-        "items": items,
-        **failed,
-    }
-
-
-_MAKERS: dict[str, Callable[[Part], dict[str, Any]]] = {
-    "text": _text,
-    "reasoning": _reasoning,
-    "blob": _blob,
-    "uri": _uri,
-    "file": _file,
-    "tool_call": _call,
-    "tool_call_response": _answer,
-}
-
-
 def state(messages: list[Any], conversation: Conversation) -> dict[str, Any]:
     """Give the state of a session of the history provider."""
     return {"messages": messages, "system": list(conversation.system_instructions)}
 
 
-FORM = Form(framework=NAME, extract=extract, read=read, write=write, state=state)
+def output(kept: Any) -> Any:
+    """Give what the journal kept of a tool: a text, a value, or contents."""
+    if not isinstance(kept, Mapping):
+        return kept
+    if "contents" in kept:
+        return _result({"items": kept["contents"]}, Lost(), "$")
+    return kept.get("value", dict(kept))
+
+
+FORM = Form(framework=NAME, extract=extract, read=read, write=write, state=state, output=output)

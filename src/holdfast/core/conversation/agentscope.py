@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
 from holdfast.core.conversation import parts
 from holdfast.core.conversation.blocks import response_of, word
@@ -20,6 +20,7 @@ FOREIGN = "assistant"
 _HELD = "holdfast"
 """In the metadata of a result: what it was, where AgentScope's form of it says less."""
 _ANY = "/*"
+_ADDRESS = re.compile(r"(?!https?:(?!//[^/?#]))[a-z][a-z0-9+.-]*:\S+", re.IGNORECASE)
 _REASONING = {"signature": "signature", "encrypted": "encrypted", "provider": "provider"}
 _REASONING |= {"id": "reasoning_id", "redacted": "redacted"}
 
@@ -234,12 +235,7 @@ def _data(part: Part, lost: Lost, path: str) -> dict[str, Any] | None:
 
 
 def _is_address(address: str) -> bool:
-    try:
-        whole = urlsplit(address)
-    except ValueError:
-        return False
-    is_plain = address.isprintable() and not any(c.isspace() for c in address)
-    return is_plain and bool(whole.scheme) and bool(whole.netloc or whole.path)
+    return address.isprintable() and _ADDRESS.fullmatch(address) is not None
 
 
 def _result(part: Part, lost: Lost, path: str) -> dict[str, Any]:

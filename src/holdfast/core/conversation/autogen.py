@@ -259,4 +259,14 @@ def state(messages: list[Any], conversation: Conversation) -> dict[str, Any]:
     return {"state": own, "system": list(conversation.system_instructions)}
 
 
-FORM = Form(framework=NAME, extract=extract, read=read, write=write, state=state)
+def output(kept: Any) -> Any:
+    """Give what the journal kept of a tool: a text, or a result in several."""
+    result = kept.get("result") if isinstance(kept, Mapping) else None
+    if not isinstance(kept, Mapping) or not isinstance(result, list):
+        return kept
+    said = [str(each.get("content")) for each in result if isinstance(each, Mapping)]
+    is_error = kept.get("is_error") is True
+    return parts.tool_call_response(None, "\n".join(said), is_error=is_error)
+
+
+FORM = Form(framework=NAME, extract=extract, read=read, write=write, state=state, output=output)

@@ -68,7 +68,10 @@ def _read(messages: Sequence[Any], lost: Lost) -> list[Message]:
         else:
             said, role, where = entry["message"].get("content"), entry["type"], f"{path}.message"
         inner = blocks.parts_of(said, lost, where, _PROVIDER)
-        found.append({"role": role, "parts": inner})
+        answers = [part for part in inner if part["type"] == "tool_call_response"]
+        rest = [part for part in inner if part["type"] != "tool_call_response"]
+        found += [{"role": "tool", "parts": answers}] if answers else []
+        found += [{"role": role, "parts": rest}] if rest or not answers else []
     return found
 
 

@@ -61,10 +61,9 @@ class Conversation:
         plan: list[Any] | None = None,
         context: Mapping[str, Any] | None = None,
         origin: Mapping[str, Any] | None = None,
-        lost: Lost | None = None,
     ) -> Self:
         """Return the conversation that messages of any order and kind are, in the normal form."""
-        lost = Lost() if lost is None else lost
+        lost = Lost()
         system, ordered = normal(messages, system_instructions or [], lost)
         return cls(
             system,

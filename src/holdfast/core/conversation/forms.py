@@ -44,6 +44,8 @@ class Form:
     runs_pending: bool = False
     """Whether the adapter runs calls kept without an answer, also where others of the same message
     have one."""
+    output: Callable[[Any], Any] = lambda output: output
+    """Gives what the journal kept of a call as its response, or as a whole tool_call_response."""
     place: Callable[[Any, str, str], tuple[Any, dict[str, Any]]] = lambda state, session, id_: (
         state,
         {},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from holdfast.core.conversation.by_shape import BY_SHAPE
@@ -54,12 +55,12 @@ def read(form: Form, native: Native, framework: str | None = None) -> Conversati
         "version": native.version,
         "provider": native.provider,
     }
-    return Conversation.of(
+    found = Conversation.of(
         messages,
         list(native.system),
         interrupts=list(native.interrupts),
         plan=list(native.plan),
         context=native.context,
         origin={name: value for name, value in origin.items() if value is not None},
-        lost=lost,
     )
+    return replace(found, lost=list(dict.fromkeys([*lost.found, *found.lost])))

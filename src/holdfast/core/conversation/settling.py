@@ -88,7 +88,9 @@ class Settling:
 def answered(call: Part, output: Any) -> Part:
     """Return the answer to a call, of what it gave: plain data, or a whole answer."""
     if isinstance(output, dict) and output.get("type") == "tool_call_response":
-        return {"name": call["name"], **output, "id": call["id"]}
+        # A journal may hold beside it how its framework has the same.
+        own = {name: output[name] for name in ("response", "is_error", "parts") if name in output}
+        return {"type": output["type"], "response": None, **own, "id": call["id"]}
     return tool_call_response(call["id"], output, name=call["name"])
 
 
