@@ -11,6 +11,7 @@ from google.adk.cli import service_registry
 from google.adk.cli.utils.service_factory import create_session_service_from_options
 from google.adk.errors._stale_session_error import StaleSessionError
 from google.adk.errors.already_exists_error import AlreadyExistsError
+from google.adk.errors.session_not_found_error import SessionNotFoundError
 from google.adk.events import Event, EventActions
 from google.adk.sessions import Session
 from google.genai import types
@@ -144,6 +145,18 @@ async def test_what_sessions_share_is_lost_by_no_writer(url: str) -> None:
         assert len(await service.get_user_state(**WHO)) == 20
         assert "user:u00" not in await service.get_user_state(**WHO)
         assert await service.get_user_state(app_name="shop", user_id="bob") == {}
+
+
+async def test_a_session_that_was_deleted_elsewhere_is_not_brought_back(url: str) -> None:
+    async with HoldfastSessionService(url=url) as one, HoldfastSessionService(url=url) as other:
+        session = await one.create_session(**S1)
+        await one.append_event(session, said("secret"))
+        await other.delete_session(**S1)
+
+        with pytest.raises(SessionNotFoundError):
+            await one.append_event(session, said("more"))
+
+        assert await other.get_session(**S1) is None
 
 
 async def test_state_is_kept_as_adk_keeps_it(service: HoldfastSessionService) -> None:
