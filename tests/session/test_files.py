@@ -222,3 +222,9 @@ async def test_opening_a_run_with_files_blocks_no_event_loop(repo: Path, tmp_pat
         run = await asyncio.wait_for(opening, 30)
         assert (Path(run.workspace.path) / "main.py").exists()
         await run.close()
+
+
+@pytest.mark.parametrize("wrong", [7, b"repo", ["repo"], object()])
+def test_a_workspace_is_one_or_the_path_of_a_directory(session: Open, wrong: Any) -> None:
+    with pytest.raises(InvalidArgumentError, match="workspace is a Workspace or the path of a dir"):
+        session(workspace=wrong)

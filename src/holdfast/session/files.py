@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from holdfast.errors import InvalidArgumentError
 from holdfast.runtime import Runtime, steps
 from holdfast.runtime.steps import Plan
 from holdfast.stores.base import Store
@@ -148,6 +149,12 @@ def files_of(runtime: Runtime, workspace: Any) -> Files | None:
     if workspace is None:
         return None
     from holdfast.workspace import AsyncWorkspace, Workspace
+
+    known = (str, Path, Workspace, AsyncWorkspace)
+    if not isinstance(workspace, known) and not hasattr(workspace, "capture"):
+        raise InvalidArgumentError(
+            f"workspace is a Workspace or the path of a directory, not {type(workspace).__name__}"
+        )
 
     def opening() -> Any:
         found = workspace

@@ -10,6 +10,7 @@ from holdfast.core.conversation.agent_framework_contents import (
     content_of,
     is_call,
     part_of,
+    result_of,
     stash,
 )
 from holdfast.core.conversation.conversation import Conversation
@@ -188,7 +189,7 @@ def output(kept: Any) -> Any:
     if not isinstance(kept, Mapping):
         return kept
     if "contents" in kept:
-        return _result({"items": kept["contents"]}, Lost(), "$")
+        return result_of({"items": kept["contents"]}, Lost(), "$")
     return kept.get("value", dict(kept))
 
 

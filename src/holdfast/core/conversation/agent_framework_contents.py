@@ -71,12 +71,13 @@ def _part(content: Mapping[str, Any], lost: Lost, path: str) -> Part | None:
     if is_call(content) and isinstance(content.get("name"), str):
         return parts.tool_call(content.get("call_id"), content["name"], content.get("arguments"))
     if kind == "function_result":
-        return _result(content, lost, path)
+        return result_of(content, lost, path)
     own = {name: content[name] for name in content if name not in ("type", "additional_properties")}
     return {"type": f"{_FOREIGN}{kind}", **own}
 
 
-def _result(content: Mapping[str, Any], lost: Lost, path: str) -> Part:
+def result_of(content: Mapping[str, Any], lost: Lost, path: str) -> Part:
+    """Return the answer that a function's result is."""
     items = content.get("items")
     media: list[Part] = []
     texts: list[str] = []
