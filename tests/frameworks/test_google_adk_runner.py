@@ -10,12 +10,13 @@ from google.adk.agents import LlmAgent, ParallelAgent, SequentialAgent
 from google.adk.apps import App, ResumabilityConfig
 from google.adk.models import BaseLlm, LlmRequest, LlmResponse
 from google.adk.runners import Runner
+from google.adk.sessions import InMemorySessionService
 from google.adk.tools import AgentTool, FunctionTool, LongRunningFunctionTool, ToolContext
 from google.adk.workflow import START, Workflow
 from google.genai import types
 
 from holdfast import Client
-from holdfast.adapters.google_adk import HoldfastSessionService
+from holdfast.adapters.google_adk import HoldfastPlugin, HoldfastSessionService
 from holdfast.adapters.journal import ToolEffect
 from holdfast.adapters.portable import conversation
 from holdfast.errors import RollbackRefusedError, UnknownEffectError
@@ -223,6 +224,28 @@ async def test_a_finished_run_takes_the_same_prompt_as_a_new_turn(
     root = agent([["one"], ["two"]])
     assert await run(runner(service, root)) == ["one"]
     assert await run(runner(service, root)) == ["two"]
+
+
+async def test_a_plugin_without_a_service_works_with_that_of_the_runner(
+    service: HoldfastSessionService,
+) -> None:
+    calls: list[str] = []
+    root = agent([[("second", {"x": 1})], ["over"], ["again"]], once_cut(calls))
+    app = App(
+        name="shop",
+        root_agent=root,
+        plugins=[HoldfastPlugin(effects={"second": "read"})],
+        resumability_config=ResumabilityConfig(is_resumable=True),
+    )
+    working = Runner(app=app, session_service=service, auto_create_session=True)
+    with pytest.raises(PowerCut):
+        await run(working)
+    assert await run(working) == [{"result": "done"}, "over"]
+    with service.client.session("google_adk", RECORD) as opened:
+        assert [call.kind for call in opened.effects] == ["read"]
+
+    elsewhere = Runner(app=app, session_service=InMemorySessionService(), auto_create_session=True)
+    assert (await run(elsewhere))[-1] == "over"
 
 
 async def test_without_the_plugin_the_service_tells_what_was_cut_off(

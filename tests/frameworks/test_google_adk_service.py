@@ -11,6 +11,7 @@ from google.adk.cli import service_registry
 from google.adk.cli.utils.service_factory import create_session_service_from_options
 from google.adk.errors._stale_session_error import StaleSessionError
 from google.adk.errors.already_exists_error import AlreadyExistsError
+from google.adk.errors.session_not_found_error import SessionNotFoundError
 from google.adk.events import Event, EventActions
 from google.adk.sessions import Session
 from google.genai import types
@@ -65,6 +66,11 @@ async def test_a_session_id_is_of_one_user_of_one_app(service: HoldfastSessionSe
         session = await service.create_session(app_name=app, user_id=user, session_id="s1")
         await service.append_event(session, said(f"{app} {user}"))
 
+    with pytest.raises(InvalidArgumentError, match="several sessions are called 's1'"):
+        conversation("s1", service.client)
+    told = conversation("shop/bob/s1", service.client)
+    assert told is not None
+    assert told.messages[0]["parts"][0]["content"] == "shop bob"
     for app, user in names:
         assert texts(await got(service, app_name=app, user_id=user)) == [f"{app} {user}"]
         listed = await service.list_sessions(app_name=app, user_id=user)
@@ -139,6 +145,18 @@ async def test_what_sessions_share_is_lost_by_no_writer(url: str) -> None:
         assert len(await service.get_user_state(**WHO)) == 20
         assert "user:u00" not in await service.get_user_state(**WHO)
         assert await service.get_user_state(app_name="shop", user_id="bob") == {}
+
+
+async def test_a_session_that_was_deleted_elsewhere_is_not_brought_back(url: str) -> None:
+    async with HoldfastSessionService(url=url) as one, HoldfastSessionService(url=url) as other:
+        session = await one.create_session(**S1)
+        await one.append_event(session, said("secret"))
+        await other.delete_session(**S1)
+
+        with pytest.raises(SessionNotFoundError):
+            await one.append_event(session, said("more"))
+
+        assert await other.get_session(**S1) is None
 
 
 async def test_state_is_kept_as_adk_keeps_it(service: HoldfastSessionService) -> None:
@@ -247,6 +265,9 @@ async def test_a_fork_goes_on_under_the_id_it_was_given(service: HoldfastSession
     steps = service.client.timeline("google_adk", RECORD)
     service.client.fork(steps[1].checkpoint_id, session_id="try-2")
 
+    told = conversation("s1", service.client)  # not the fork
+    assert told is not None
+    assert len(told.messages[0]["parts"]) == 2
     fork = await got(service, session_id="try-2")
     assert texts(fork) == ["one"]
     await service.append_event(fork, said("other"))

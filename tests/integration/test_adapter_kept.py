@@ -134,6 +134,35 @@ def test_a_removed_session_begins_anew(store: AdapterStore) -> None:
     assert store.sync.run(kept.update("s", with_item("anew"), name=None)).state == ["anew"]
 
 
+def test_a_session_that_was_removed_meanwhile_is_not_brought_back(store: AdapterStore) -> None:
+    kept, other = (KeptSessions(store, Framework.STRANDS, "strands") for _ in range(2))
+    store.sync.run(kept.update("s", lambda state: ["secret"], name="one"))
+    first = store.sync.run(kept.head("s"))
+    store.sync.run(other.remove("s"))
+
+    with pytest.raises(NotTheHeadError):
+        store.sync.run(kept.write("s", ["more"], name="two", after=first))
+    store.sync.run(kept.update("s", lambda state: [*(state or []), "new"], name="three"))
+
+    head = store.sync.run(kept.head("s"))
+    assert head is not None
+    assert head.state == ["new"]
+
+
+def test_a_session_whose_head_has_expired_begins_anew(store: AdapterStore) -> None:
+    kept = KeptSessions(store, Framework.STRANDS, "strands")
+    saved = store.client.save("strands", "strands", ["old"], session_id="s", ttl_seconds=0.001)
+    while store.client.find(agent_id="strands"):
+        pass  # until nobody sees it
+
+    store.sync.run(kept.update("s", lambda state: [*(state or []), "new"], name="one"))
+
+    head = store.sync.run(kept.head("s"))
+    assert head is not None
+    assert (head.state, head.info.parent_id) == (["new"], None)
+    assert saved
+
+
 def test_the_session_of_another_framework_is_refused_with_the_way_over(store: AdapterStore) -> None:
     store.client.save("strands", Framework.CREWAI, {"x": 1}, session_id="s")
 

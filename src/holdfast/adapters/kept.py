@@ -138,9 +138,9 @@ class KeptSessions:
             yield from save.write(self._engine, info, payload, follows=follows)
         except NotTheHeadError:
             self._written.take(session_id)
-            if (yield from self._last(session_id)) is not None or after is None:
-                raise
-            # What came last has expired, so nobody can follow it.
+            if after is not None or (yield from self._last(session_id)) is not None:
+                raise  # also where the session is gone: what was removed stays so
+            # What came last has expired: nobody sees it, or can follow it.
             yield from save.write(self._engine, info, payload)
         yield from self._holds(captured, info)
         kept = Kept(Checkpoint.from_parts(info, payload), info)

@@ -108,10 +108,14 @@ def _head(session_id: str, agent_id: str | None) -> Plan[CheckpointInfo | None]:
     found = [each.head for each in every if each.session_id == session_id]
     if not found:
         found = [each.head for each in every if each.head.metadata.get(NATIVE_ID) == session_id]
+        # A fork has the tags of the session that it comes from, but not its name.
+        own = [head for head in found if head.session_id.endswith(f"/{session_id}")]
+        found = own or found
     if len(found) > 1:
-        agents = ", ".join(sorted(repr(head.agent_id) for head in found))
+        names = ", ".join(sorted(f"{head.session_id!r} of {head.agent_id!r}" for head in found))
         raise InvalidArgumentError(
-            f"several agents have a session {session_id!r} ({agents}): name one by agent_id="
+            f"several sessions are called {session_id!r} ({names}): name one by its own "
+            "session_id, or by agent_id="
         )
     return found[0] if found else None
 

@@ -24,13 +24,14 @@ if TYPE_CHECKING:
 class HoldfastPlugin(BasePlugin):
     """Given to an app whose runner has the session service: ``App(plugins=[service.plugin()])``.
 
+    One without a service, ``HoldfastPlugin()``, works with whichever of ours the runner has.
     From the beginning of an invocation to its end it holds the session. Each tool is recorded
     before and after, by the id of its call.
     """
 
     def __init__(
         self,
-        service: HoldfastSessionService,
+        service: HoldfastSessionService | None = None,
         effects: Effects | None = None,
         *,
         approval: Any = None,
@@ -40,8 +41,8 @@ class HoldfastPlugin(BasePlugin):
         self._service = service
         self._effects = checked_effects(effects)
         self._approval = approval
-        self._records: dict[str, str] = {}
-        """The sessions that are held, by the ids of the invocations in them."""
+        self._held: dict[str, tuple[HoldfastSessionService, str]] = {}
+        """The sessions that are held, and who keeps them, by the ids of invocations."""
         self._gone_on: set[str] = set()
         """Invocations that were cut off before."""
 
@@ -49,16 +50,17 @@ class HoldfastPlugin(BasePlugin):
         self, *, invocation_context: InvocationContext, user_message: types.Content
     ) -> types.Content | None:
         """Go on with the invocation that this very message began, if it was cut off."""
-        if not self._is_ours(invocation_context):
+        service = self._service_of(invocation_context)
+        if service is None:
             return None
-        record = await self._service.record_of(invocation_context.session)
+        record = await service.record_of(invocation_context.session)
         cut_off = _cut_off(invocation_context, user_message)
         if cut_off is not None:
             invocation_context.invocation_id = cut_off
             invocation_context.populate_invocation_agent_states()
-        await self._begin(invocation_context, record)
+        await self._begin(invocation_context, service, record)
         if cut_off is not None:
-            self._service.resumed.expect(record, cut_off, user_message)
+            service.resumed.expect(record, cut_off, user_message)
             self._gone_on.add(cut_off)
         return None
 
@@ -66,10 +68,11 @@ class HoldfastPlugin(BasePlugin):
         self, *, invocation_context: InvocationContext
     ) -> types.Content | None:
         """Hold the session, where no message was given: ``run_async(invocation_id=…)``."""
-        if self._is_ours(invocation_context):
-            record = await self._service.record_of(invocation_context.session)
-            if self._service.runs.of(record) is None:
-                await self._begin(invocation_context, record)
+        service = self._service_of(invocation_context)
+        if service is not None:
+            record = await service.record_of(invocation_context.session)
+            if service.runs.of(record) is None:
+                await self._begin(invocation_context, service, record)
             if invocation_context.invocation_id in self._gone_on:
                 # By the last event alone ADK would go on with one of several agents.
                 root = invocation_context.agent.root_agent
@@ -136,38 +139,48 @@ class HoldfastPlugin(BasePlugin):
 
     async def close(self) -> None:
         """Let go of sessions whose invocations were cancelled."""
-        for invocation_id in list(self._records):
+        for invocation_id in list(self._held):
             await self._let_go(invocation_id, None)
 
     def _calls(self, context: ToolContext) -> HeldCalls | None:
         """Return the calls that are under way beside one; None if they are not journaled."""
-        record = self._records.get(context.invocation_id)
-        opened = None if record is None else self._service.runs.of(record)
+        service, record = self._held.get(context.invocation_id, (None, ""))
+        opened = None if service is None else service.runs.of(record)
         return None if opened is None else opened.calls
 
-    def _is_ours(self, context: InvocationContext) -> bool:
-        """Return whether the service keeps an invocation; those inside of tools it does not."""
-        return context.session_service is self._service
+    def _service_of(self, context: InvocationContext) -> HoldfastSessionService | None:
+        """Return who keeps an invocation; None for those inside of tools, which nobody keeps."""
+        from holdfast.adapters.google_adk.service import HoldfastSessionService
 
-    async def _begin(self, context: InvocationContext, record: str) -> None:
+        service = context.session_service
+        if not isinstance(service, HoldfastSessionService):
+            return None
+        return service if self._service in (None, service) else None
+
+    async def _begin(
+        self, context: InvocationContext, service: HoldfastSessionService, record: str
+    ) -> None:
         if not context.is_resumable:
             raise InvalidArgumentError(
                 "the plugin of Holdfast needs an app that ADK resumes: App(…, "
                 "resumability_config=ResumabilityConfig(is_resumable=True))"
             )
-        for invocation_id, held in list(self._records.items()):
-            if held == record:  # an invocation that was cancelled says nothing of its end
+        for invocation_id, held in list(self._held.items()):
+            if held == (
+                service,
+                record,
+            ):  # an invocation that was cancelled says nothing of its end
                 await self._let_go(invocation_id, None)
         tags = {**records.tags_of(context.session), "invocation_id": context.invocation_id}
-        await self._service.runs.begin(record, self._effects, self._approval, tags)
-        self._records[context.invocation_id] = record
+        await service.runs.begin(record, self._effects, self._approval, tags)
+        self._held[context.invocation_id] = service, record
 
     async def _let_go(self, invocation_id: str, error: Exception | None) -> None:
-        record = self._records.pop(invocation_id, None)
+        service, record = self._held.pop(invocation_id, (None, ""))
         self._gone_on.discard(invocation_id)
-        if record is not None:
-            self._service.resumed.forget(record)
-            await self._service.runs.end(record, error)
+        if service is not None:
+            service.resumed.forget(record)
+            await service.runs.end(record, error)
 
 
 def _cut_off(context: InvocationContext, message: types.Content) -> str | None:
