@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from dataclasses import asdict, replace
 
 from holdfast.cli.access.naming import Names
 from holdfast.cli.access.opening import open_client
@@ -56,17 +57,9 @@ def run(options: Namespace, terminal: Terminal) -> int:
             rest=options.rest,
         )
     if terminal.json:
-        terminal.emit(
-            {
-                "checkpoint_id": made.checkpoint_id,
-                "agent_id": made.agent_id,
-                "session_id": made.session_id,
-                "parent_id": source.checkpoint_id,
-                "framework": made.framework.value,
-                "lost": made.lost,
-                "unknown": [call.id for call in made.unknown],
-            }
-        )
+        unknown = [call.id for call in made.unknown]
+        told = asdict(replace(made, unknown=[]))
+        terminal.emit({**told, "parent_id": source.checkpoint_id, "unknown": unknown})
         return OK
     where = f"{clean(made.agent_id)}/{clean(made.session_id)}"
     terminal.line(f"session {where} goes on from {step_of(source)} ({made.checkpoint_id})")
