@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import contextlib
 import itertools
 import uuid
 from collections.abc import AsyncIterator, Iterator
@@ -14,6 +15,7 @@ from claude_agent_sdk import (
     HookMatcher,
     MirrorErrorMessage,
     ResultMessage,
+    UserMessage,
     create_sdk_mcp_server,
     get_session_messages_from_store,
     project_key_for_directory,
@@ -430,7 +432,7 @@ async def test_who_asks_by_themselves_are_told_what_could_not_be_kept(tmp_path: 
     assert len(server.requests) == 1
     assert any(isinstance(message, MirrorErrorMessage) for message in told)
     with pytest.raises(HoldfastError, match="no space is left"):
-        store.check()
+        store.check(SESSION)
     with pytest.raises(HoldfastError, match="could not be kept"):
         await store.load({**KEY, "session_id": SESSION})
 
@@ -505,3 +507,21 @@ async def test_options_that_say_something_else_are_refused(given: Any, said: str
             await store.options("", None)
         with pytest.raises(InvalidArgumentError, match="prompt is a text"):
             await ask(store, 7, ClaudeAgentOptions(cwd="/"))  # type: ignore[arg-type]
+
+
+async def test_whoever_stops_listening_finds_what_was_done_and_goes_on(
+    store: HoldfastSessionStore, server: ClaudeServer, tmp_path: Path, place: Path
+) -> None:
+    given = options(server, tmp_path)
+    asked = store.query(prompt="hello", session_id=SESSION, options=given)
+    async with contextlib.aclosing(asked):
+        async for message in asked:
+            if isinstance(message, UserMessage):  # the first tool has ended
+                break
+    assert (place / "note.txt").read_text() == "one"
+
+    await ask(store, "hello", given)
+
+    written = [step for step in steps(store) if step == "mcp__files__write"]
+    assert len(written) == 2
+    assert roles(store) == ["user", "assistant", "tool", "assistant", "tool", "assistant"]

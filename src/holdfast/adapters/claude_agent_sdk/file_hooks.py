@@ -49,5 +49,5 @@ def workspace_hooks(
     return merged(existing, {event: loudly(event, own[event], _seen) for event in own})
 
 
-def _seen(error: Exception) -> None:
+def _seen(session_id: str, error: Exception) -> None:
     """Leave an error to the run, which ends with it."""

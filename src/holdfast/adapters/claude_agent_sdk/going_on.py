@@ -8,14 +8,14 @@ CLAUDE_CODE_RESUME_INTERRUPTED_TURN a turn that was cut short is gone on with.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator
+from contextlib import aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from claude_agent_sdk import (
     ClaudeAgentOptions,
     Message,
-    MirrorErrorMessage,
     ProcessError,
     ResultMessage,
     SystemMessage,
@@ -46,26 +46,25 @@ async def asked(
     session_id: str,
     given: ClaudeAgentOptions | None,
     declared: dict[str, Any],
-) -> AsyncIterator[Message]:
+) -> AsyncGenerator[Message, None]:
     """Ask, or go on with what was asked before."""
     options = await store.options(session_id, given, **declared)
     key = key_of(store, session_id, options)
     first, rest = await _split(prompt)
-    _, head = await store._recorder.find(key)
+    name, head = await store._recorder.find(key)
     waiting = None if head is None else transcript.waiting_prompt(head.state)
     try:
         if waiting is not None and first is not None and _is_same(waiting, first):
             messages = _gone_on(store, key, options, first, rest)
         else:
             messages = _begun(store, key, options, first, rest)
-        async for message in messages:
-            yield message
-            if isinstance(message, MirrorErrorMessage):
-                await store._recorder.make_up()
+        async with aclosing(messages):  # whoever stops listening ends the program
+            async for message in messages:
+                yield message
     finally:
-        await store._recorder.lasting.close()
+        await store._recorder.lasting.leave(name)
     await store._recorder.make_up()
-    store.check()
+    store.check(session_id)
 
 
 async def _begun(
@@ -74,7 +73,7 @@ async def _begun(
     options: ClaudeAgentOptions,
     first: dict[str, Any] | None,
     rest: AsyncIterable[dict[str, Any]],
-) -> AsyncIterator[Message]:
+) -> AsyncGenerator[Message, None]:
     """Say the prompt in a session that is new, or whose last turn is not gone on with.
 
     One that was killed before anything was kept may leave its id taken, a moment later even.
@@ -82,9 +81,10 @@ async def _begun(
     while True:
         is_begun = False
         try:
-            async for message in query(prompt=_said(first, rest), options=options):
-                is_begun = True
-                yield message
+            async with aclosing(query(prompt=_said(first, rest), options=options)) as messages:
+                async for message in messages:
+                    is_begun = True
+                    yield message
             return
         except ProcessError:
             own_id = options.session_id
@@ -100,7 +100,7 @@ async def _gone_on(
     options: ClaudeAgentOptions,
     first: dict[str, Any],
     rest: AsyncIterable[dict[str, Any]],
-) -> AsyncIterator[Message]:
+) -> AsyncGenerator[Message, None]:
     """Make the calls that were cut off, and go on with the turn."""
     session_id = key["session_id"]
     name, head = await store._recorder.find(key)
@@ -110,14 +110,18 @@ async def _gone_on(
     for call in calls[:-1]:  # the program makes one call by itself; the others in starts before
         store._hooks.held_back.add(session_id)
         try:
-            async for message in _resumed(store, session_id, options, call, first, _none()):
-                if not isinstance(message, (ResultMessage, SystemMessage)):
-                    yield message
+            resumed = _resumed(store, session_id, options, call, first, _none())
+            async with aclosing(resumed):
+                async for message in resumed:
+                    if not isinstance(message, (ResultMessage, SystemMessage)):
+                        yield message
         finally:
             store._hooks.held_back.discard(session_id)
     last = calls[-1] if calls else None
-    async for message in _resumed(store, session_id, options, last, first, rest):
-        yield message
+    resumed = _resumed(store, session_id, options, last, first, rest)
+    async with aclosing(resumed):
+        async for message in resumed:
+            yield message
 
 
 async def _left(store: HoldfastSessionStore, key: Key, name: str, head: Kept) -> list[Call]:
@@ -144,7 +148,7 @@ async def _resumed(
     call: Call | None,
     first: dict[str, Any],
     rest: AsyncIterable[dict[str, Any]],
-) -> AsyncIterator[Message]:
+) -> AsyncGenerator[Message, None]:
     """Resume a session with nothing said: what is owed is done, and then ``rest`` is said."""
     begun, ended = asyncio.Event(), asyncio.Event()
 
@@ -163,11 +167,12 @@ async def _resumed(
     else:
         store._left[session_id] = call
     try:
-        async for message in query(prompt=said(), options=options):
-            begun.set()
-            if isinstance(message, ResultMessage):
-                ended.set()
-            yield message
+        async with aclosing(query(prompt=said(), options=options)) as messages:
+            async for message in messages:
+                begun.set()
+                if isinstance(message, ResultMessage):
+                    ended.set()
+                yield message
     finally:
         store._left.pop(session_id, None)
 

@@ -195,10 +195,14 @@ class LastingCalls:
             error = None if is_known else _LeftOpen()
             await held.run.__aexit__(None if error is None else _LeftOpen, error, None)
 
+    async def leave(self, name: str) -> None:
+        """Let go of a session; calls that are being made in it are of unknown end then."""
+        await self._let_go(name, at_once=True)
+
     async def close(self) -> None:
-        """Let go of all sessions; calls that are being made are of unknown end then."""
+        """Let go of all sessions."""
         for name in list(self._held):
-            await self._let_go(name, at_once=True)
+            await self.leave(name)
 
 
 def _calls_of(client: Client, session: tuple[str, str]) -> Plan[list[Effect]]:

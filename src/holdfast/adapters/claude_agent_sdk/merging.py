@@ -50,14 +50,14 @@ def denies(reason: str) -> dict[str, Any]:
     return {"hookSpecificOutput": {"hookEventName": "PreToolUse", **decision}}
 
 
-def loudly(event: str, hook: Hook, remember: Callable[[HoldfastError], None]) -> Hook:
+def loudly(event: str, hook: Hook, remember: Callable[[str, HoldfastError], None]) -> Hook:
     """Return a hook whose error of Holdfast's own ends the run with its reason."""
 
     async def guarded(given: Any, tool_use_id: Any, context: Any) -> dict[str, Any]:
         try:
             return await hook(given, tool_use_id, context)
         except HoldfastError as error:
-            remember(error)
+            remember(given.get("session_id", ""), error)
             return stops(event, f"Holdfast: {error}")
 
     return guarded

@@ -10,7 +10,7 @@ from typing import Any
 
 from holdfast.adapters.claude_agent_sdk import transcript
 from holdfast.adapters.claude_agent_sdk.lasting import LastingCalls
-from holdfast.adapters.claude_agent_sdk.sessions import PROJECT, Change, Key, Transcripts
+from holdfast.adapters.claude_agent_sdk.sessions import PROJECT, SUBPATH, Change, Key, Transcripts
 from holdfast.adapters.kept import Kept
 from holdfast.adapters.opening import AdapterStore
 from holdfast.core.conversation.claude_entries import Entry, calls_in, content_of, is_of
@@ -30,8 +30,8 @@ class Recorder:
         self.lasting = LastingCalls(store, transcripts.kept)
         self._calls: set[str] = set()
         """Calls that the model asked for and that are written down."""
-        self._last_said = ""
-        """The text that the model said last, of all that is written down."""
+        self._last_said: dict[Any, str] = {}
+        """By transcript, the text that the model said last, of all that is written down."""
         self._read: dict[str, int] = {}
         """How far transcripts on disk were read."""
         self._unwritten: list[tuple[Key, Sequence[Entry], Exception]] = []
@@ -78,7 +78,7 @@ class Recorder:
         for entry in entries:
             self._calls.update(calls_in(entry))
             if entry.get("type") == "assistant":
-                self._last_said = _text(entry) or self._last_said
+                self._last_said[_id_of(key)] = _text(entry) or self._last_said.get(_id_of(key), "")
         await self.lasting.answered(entries)
 
     async def make_up(self) -> None:
@@ -105,7 +105,8 @@ class Recorder:
 
     async def until_said(self, key: Key, path: str | None, text: str) -> None:
         """Come back when the model's last words are written down, or the mirror brings them."""
-        await self._until(key, path, lambda: self._last_said.strip() == text.strip(), 1.0)
+        said, own = self._last_said, _id_of(key)
+        await self._until(key, path, lambda: said.get(own, "").strip() == text.strip(), 1.0)
 
     async def _until(
         self,
@@ -133,6 +134,10 @@ class Recorder:
         if entries:
             await self._keep(key, entries)
         self._read[path] = read
+
+
+def _id_of(key: Key) -> tuple[str, str, str | None]:
+    return key[PROJECT], key["session_id"], key.get(SUBPATH)
 
 
 def _text(entry: Entry) -> str:

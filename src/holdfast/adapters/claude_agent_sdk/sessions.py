@@ -74,8 +74,8 @@ class Transcripts:
         self._called[made] = self._called.get(own_id, own_id)
         return made
 
-    def _called_by(self, key: Key) -> str:
-        own_id: str = key["session_id"]
+    def called_by(self, own_id: str) -> str:
+        """Return what a session is called that Claude's program knows by an id."""
         return self._called.get(own_id, own_id)
 
     def own_id_of(self, name: str) -> str:
@@ -91,7 +91,7 @@ class Transcripts:
     def name(self, key: Key) -> Plan[str]:
         """Return the name of the session that a key names, whether it is there or not."""
         project = key[PROJECT]
-        session_id = self._called_by(key)
+        session_id = self.called_by(key["session_id"])
         known = self._names.get((project, session_id))
         if known is None:
             beside = _beside(session_id, project)
@@ -145,7 +145,7 @@ class Transcripts:
             except _Unchanged:
                 return None
             except _OtherProject:  # it came to be just now
-                called = self._called_by(key)
+                called = self.called_by(key["session_id"])
                 self._names[project, called] = _beside(called, project)
             else:
                 return kept
@@ -155,7 +155,7 @@ class Transcripts:
 
         Where two directories have one of that name, it is not clear which: each keeps its own.
         """
-        called = self._called_by(key)
+        called = self.called_by(key["session_id"])
         head = yield from self.kept.head(called)
         if head is None:
             return None
@@ -199,7 +199,7 @@ class Transcripts:
         if not key.get(SUBPATH):
             for subpath in (yield from self.subpaths(key)):
                 yield from self.kept.remove(f"{name}|{subpath}")
-            called = self._called_by(key)
+            called = self.called_by(key["session_id"])
             self._names.pop((key[PROJECT], called), None)
         if head is not None:
             yield from self.kept.remove(name)

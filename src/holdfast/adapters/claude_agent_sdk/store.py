@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import AsyncIterable, AsyncIterator, Generator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Generator, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -71,7 +71,8 @@ class HoldfastSessionStore(SessionStore):
         self._hooks = ToolHooks(self._recorder, self._store.aio)
         own = self._hooks.by_event()
         self._guarded = {event: loudly(event, own[event], self._remember) for event in own}
-        self._problem: HoldfastError | None = None
+        self._problems: dict[str, HoldfastError] = {}
+        """By Claude's id of a session, what ended a run in it."""
         self._left: dict[str, Call] = {}
         """By session, the call that Claude's program is to make when it is resumed next."""
 
@@ -140,7 +141,7 @@ class HoldfastSessionStore(SessionStore):
         options: ClaudeAgentOptions | None = None,
         effects: Effects | None = None,
         approval: Any = None,
-    ) -> AsyncIterator[Message]:
+    ) -> AsyncGenerator[Message, None]:
         """Ask as ``claude_agent_sdk.query`` does, in a session that outlives the process.
 
         Killed and asked the same again, it goes on where it stopped: results that are known are
@@ -197,15 +198,15 @@ class HoldfastSessionStore(SessionStore):
         """
         return self._recorder.transcripts.claude_id(session_id)
 
-    def check(self) -> None:
-        """Raise what went wrong in Holdfast itself, which ended a run; once."""
-        problem, self._problem = self._problem, None
-        if problem is not None:
-            raise problem
+    def check(self, session_id: str) -> None:
+        """Raise what went wrong in Holdfast itself and ended a run of a session; once."""
+        called = self._recorder.transcripts.called_by
+        name = called(self.claude_id(session_id))
+        for own_id in [each for each in self._problems if called(each) == name]:
+            raise self._problems.pop(own_id)
 
-    def _remember(self, error: HoldfastError) -> None:
-        if self._problem is None:
-            self._problem = error
+    def _remember(self, own_id: str, error: HoldfastError) -> None:
+        self._problems.setdefault(own_id, error)
 
     # Its end
 

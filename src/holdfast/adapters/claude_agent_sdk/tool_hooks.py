@@ -27,7 +27,7 @@ class ToolHooks:
     def __init__(self, recorder: Recorder, runtime: AsyncRuntime) -> None:
         self._recorder = recorder
         self._runtime = runtime
-        self._begun: set[str] = set()
+        self._begun: set[tuple[str, str]] = set()
         """Sessions whose files were seen to in this process."""
         self.held_back: set[str] = set()
         """Sessions (by Claude's id) that make calls that are left, and do not ask the model yet."""
@@ -117,10 +117,11 @@ class ToolHooks:
     async def _begin(self, key: Key) -> None:
         """Write what could not be written; and the first time, see to the files."""
         await self._recorder.make_up()
-        name, head = await self._recorder.find(key)
-        if name in self._begun or key.get(SUBPATH):
+        own = (key[PROJECT], key["session_id"])
+        if own in self._begun or key.get(SUBPATH):
             return
-        self._begun.add(name)
+        self._begun.add(own)
+        name, head = await self._recorder.find(key)
         if head is not None:
             await self.put_files_back(name, head)
 

@@ -48,6 +48,8 @@ def beginning(form: Form, conversation: Conversation, originals: Sequence[Any]) 
     same = 0
     while same < min(len(whole), len(said)) and whole[same] == said[same]:
         same += 1
+    if same == len(whole) and not _waits(whole):  # as a rule it has only gone on
+        return len(originals), same
     # What so many native messages say only grows: the last that say no more than is the same.
     low, high = 0, len(originals)
     while low < high:
