@@ -10,7 +10,7 @@ from holdfast.core.conversation.conversation import Conversation
 from holdfast.core.conversation.forms import Form, Native
 from holdfast.core.conversation.google_parts import read_part, snake, write_part
 from holdfast.core.conversation.lost import Lost
-from holdfast.core.conversation.parts import Message
+from holdfast.core.conversation.parts import Message, Part, by_role
 
 _ASKS = ("adk_request_confirmation", "adk_request_credential", "adk_request_input")
 """Calls by which ADK asks people, which no model made."""
@@ -102,16 +102,16 @@ def _read(messages: Sequence[Any], lost: Lost) -> list[Message]:
                 lost.add(path, "is no event of google_adk")
             continue
         role, given = said
-        for j, each in enumerate(given):
-            inner = f"{path}.content.parts[{j}]"
-            if _asked(each) is not None:
-                lost.add(inner, "a question of google_adk to people, or the answer to one")
-                continue
-            part = read_part(each, lost, inner)
-            if part is not None:
-                answers = part["type"] == "tool_call_response"
-                found.append({"role": "tool" if answers else role, "parts": [part]})
+        read = (_part(each, lost, f"{path}.content.parts[{j}]") for j, each in enumerate(given))
+        found += by_role(role, read)
     return found
+
+
+def _part(given: Any, lost: Lost, path: str) -> Part | None:
+    if _asked(given) is None:
+        return read_part(given, lost, path)
+    lost.add(path, "a question of google_adk to people, or the answer to one")
+    return None
 
 
 def _write(conversation: Conversation, lost: Lost) -> list[Any]:

@@ -11,6 +11,7 @@ import binascii
 import json
 import math
 import re
+from collections.abc import Iterable
 from typing import Any, NoReturn
 
 Part = dict[str, Any]
@@ -52,6 +53,26 @@ def tool_call_response(
     extra = {"name": name, "is_error": is_error or None, "parts": parts or None}
     own = {"id": call_id} if call_id is not None else {}
     return {"type": "tool_call_response", **own, "response": response, **_given(extra)}
+
+
+def by_role(role: str, given: Iterable[Part | None]) -> list[Message]:
+    """Return what is said in one message that may also hold answers: those are of role ``tool``.
+
+    >>> from holdfast.core.conversation.parts import by_role, text, tool_call_response
+    >>> parts = [tool_call_response("c1", "12 m"), text("and?")]
+    >>> [message["role"] for message in by_role("user", parts)]
+    ['tool', 'user']
+    """
+    found: list[Message] = []
+    for part in given:
+        if part is None:
+            continue
+        own = "tool" if part["type"] == "tool_call_response" else role
+        if own != "tool" and found and found[-1]["role"] == own:
+            found[-1]["parts"].append(part)
+        else:
+            found.append({"role": own, "parts": [part]})
+    return found
 
 
 def blob(content: bytes | str, mime_type: str | None, modality: str | None = None) -> Part:

@@ -11,7 +11,7 @@ from holdfast.core.conversation import parts
 from holdfast.core.conversation.conversation import Conversation
 from holdfast.core.conversation.forms import Form, Native
 from holdfast.core.conversation.lost import Lost
-from holdfast.core.conversation.parts import Message, Part
+from holdfast.core.conversation.parts import Message, Part, by_role
 from holdfast.core.conversation.strands_media import (
     KINDS,
     NAMELESS,
@@ -78,11 +78,8 @@ def _read(messages: Sequence[Any], lost: Lost) -> list[Message]:
         if role not in ("user", "assistant", "system") or not isinstance(content, (list, tuple)):
             lost.add(path, "is no message of strands")
             continue
-        for j, block in enumerate(content):
-            part = _part(block, lost, f"{path}.content[{j}]")
-            if part is not None:
-                answers = part["type"] == "tool_call_response"
-                found.append({"role": "tool" if answers else role, "parts": [part]})
+        given = (_part(block, lost, f"{path}.content[{j}]") for j, block in enumerate(content))
+        found += by_role(role, given)
     return found
 
 
