@@ -177,6 +177,25 @@ def test_the_rest_is_dropped_or_answered_or_kept_where_it_is_run(client: SyncCli
     assert [call.name for call in pending] == ["depth", "send"]
 
 
+@pytest.mark.parametrize("framework", FORMS)
+def test_a_call_that_waits_for_approval_is_run_nowhere_else(
+    client: SyncClient, framework: str
+) -> None:
+    begun = client.continue_in(
+        client.save("mine", execution_state=CUT, session_id="s"), "pydantic_ai", rest="keep"
+    )
+    state = client.restore(begun.checkpoint_id).execution_state
+    state["deferred"] = {"approvals": [{"tool_call_id": "b", "tool_name": "send"}]}
+    waiting = client.save(begun.agent_id, Framework.PYDANTIC_AI, state, begun.session_id)
+
+    found = client.continue_in(waiting, framework)
+
+    held = conversation(found.session_id, client, agent_id=found.agent_id)
+    assert held is not None
+    assert "b" not in {call.id for call in held.pending}
+    assert "waited for somebody's approval" in str(held.messages)
+
+
 def test_ids_that_a_model_gives_again_are_told_apart(client: SyncClient) -> None:
     again = [{"id": "call_0", "function": {"name": "depth", "arguments": "{}"}}]
     answer = {"role": "tool", "tool_call_id": "call_0", "content": "1 m"}

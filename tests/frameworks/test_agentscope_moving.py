@@ -15,7 +15,7 @@ from holdfast.adapters.agentscope import HoldfastMiddleware
 from holdfast.adapters.agentscope.messages import loaded
 from holdfast.adapters.portable import conversation, messages
 from holdfast.core.conversation import Conversation, Lost
-from holdfast.core.conversation.agentscope import FORM
+from holdfast.core.conversation.frameworks.agentscope import FORM
 from holdfast.errors import AdapterError
 from tests.frameworks import reference
 from tests.frameworks.jobs.agentscope import ALLOWED, ScriptedModel, call, say

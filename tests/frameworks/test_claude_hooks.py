@@ -13,7 +13,7 @@ from claude_agent_sdk import ClaudeSDKClient, HookMatcher, query
 
 from holdfast import InvalidArgumentError, SyncClient, Workspace
 from holdfast.adapters.claude_agent_sdk import HoldfastSessionStore, transcript, workspace_hooks
-from holdfast.core.conversation.claude_entries import made_uuid
+from holdfast.core.conversation.frameworks.claude_entries import made_uuid
 from tests.frameworks.claude_server import Blocks, ClaudeServer, call, results_in, said_in, text
 from tests.frameworks.kit import Job
 

@@ -29,8 +29,8 @@ from pydantic import BaseModel
 from holdfast import InvalidArgumentError, SyncClient
 from holdfast.adapters.openai_agents import HoldfastRunner, HoldfastSession
 from holdfast.core.conversation import Conversation
-from holdfast.core.conversation import openai_agents as form
-from holdfast.core.conversation.openai_items import repaired, unanswered
+from holdfast.core.conversation.frameworks import openai_agents as form
+from holdfast.core.conversation.frameworks.openai_items import repaired, unanswered
 from tests.frameworks.openai_agents_world import (
     EVERYTHING,
     World,

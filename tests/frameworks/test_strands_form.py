@@ -10,8 +10,8 @@ from strands.types.session import encode_bytes_values
 from holdfast.adapters.portable import Conversation, messages
 from holdfast.adapters.strands.messages import loaded
 from holdfast.core.conversation import FORMS, Lost, Native
+from holdfast.core.conversation.frameworks.strands import answer_of, tool_result
 from holdfast.core.conversation.reading import read
-from holdfast.core.conversation.strands import answer_of, tool_result
 from tests.conversations import CONVERSATIONS
 
 FORM = FORMS["strands"]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 from holdfast.core.conversation import Conversation, Lost, Native
-from holdfast.core.conversation.llama_index import FORM
+from holdfast.core.conversation.frameworks.llama_index import FORM
 from holdfast.core.conversation.reading import conversation_in, read
 from tests.conversations import usual_conversations
 

@@ -173,7 +173,7 @@ def turn(
     by_id = _by_id(said, calls)
     ended = {i: _answer(call, found.form) for i, call in by_id.items() if call.status in _ENDED}
     settled = said.settle(
-        {**(yield from _answers_of_tasks(engine, found)), **ended},
+        {**_not_allowed(said), **(yield from _answers_of_tasks(engine, found)), **ended},
         rest or ("keep" if form.runs_pending else "drop"),
         irreversible={i for i, call in by_id.items() if call.is_unknown},
     )
@@ -199,6 +199,14 @@ def turn(
 
 
 _ENDED = ("done", "failed", "denied")
+_WAITING = "[not made: it waited for somebody's approval when the conversation moved here]"
+
+
+def _not_allowed(said: Conversation) -> dict[str, Any]:
+    """Return answers to calls that wait for approval: the next framework must not just run them."""
+    asked = (interrupt.get("tool_call_id") for interrupt in said.interrupts)
+    answer = tool_call_response(None, _WAITING, is_error=True)
+    return {call_id: answer for call_id in asked if isinstance(call_id, str)}
 
 
 def _calls_at(engine: Engine, found: Held) -> Plan[tuple[list[Effect], Any]]:

@@ -11,7 +11,7 @@ from agentscope.message import Msg, ToolCallBlock, ToolCallState, ToolResultBloc
 from agentscope.state import AgentState
 from pydantic import ValidationError
 
-from holdfast.core.conversation.agentscope import FOREIGN
+from holdfast.core.conversation.frameworks.agentscope import FOREIGN
 from holdfast.errors import AdapterError
 
 INTERRUPTED = "[Tool call interrupted: whether it took place is not known.]"

@@ -10,7 +10,7 @@ from agentscope.state import AgentState
 from agentscope.tool import ToolChunk, ToolResponse
 
 from holdfast.adapters.agentscope.agent_states import put_into
-from holdfast.core.conversation.agentscope import response_part
+from holdfast.core.conversation.frameworks.agentscope import response_part
 from holdfast.errors import AdapterError, ApprovalDeniedError
 
 _OWN = "agentscope"

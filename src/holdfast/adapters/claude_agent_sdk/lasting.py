@@ -19,7 +19,7 @@ from holdfast.adapters.journal import Effects, ToolEffect, ToolJournal, checked_
 from holdfast.adapters.kept import KeptSessions
 from holdfast.adapters.opening import AdapterStore
 from holdfast.client import Client
-from holdfast.core.conversation.claude_entries import Entry, content_of, results_in
+from holdfast.core.conversation.frameworks.claude_entries import Entry, content_of, results_in
 from holdfast.core.short_repr import brief
 from holdfast.errors import ApprovalDeniedError, RunError, UnknownEffectError
 from holdfast.runtime.steps import Plan

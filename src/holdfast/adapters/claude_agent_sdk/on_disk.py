@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from holdfast.core.conversation.claude_entries import is_message
+from holdfast.core.conversation.frameworks.claude_entries import is_message
 from holdfast.errors import AdapterError
 
 

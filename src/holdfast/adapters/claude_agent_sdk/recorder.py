@@ -13,7 +13,7 @@ from holdfast.adapters.claude_agent_sdk.lasting import LastingCalls
 from holdfast.adapters.claude_agent_sdk.sessions import PROJECT, SUBPATH, Change, Key, Transcripts
 from holdfast.adapters.kept import Kept
 from holdfast.adapters.opening import AdapterStore
-from holdfast.core.conversation.claude_entries import Entry, calls_in, content_of, is_of
+from holdfast.core.conversation.frameworks.claude_entries import Entry, calls_in, content_of, is_of
 from holdfast.errors import AdapterError
 
 _PATIENCE = 10.0

@@ -13,7 +13,7 @@ from typing import Any
 from holdfast.adapters.claude_agent_sdk import transcript
 from holdfast.adapters.claude_agent_sdk.transcript import State
 from holdfast.adapters.kept import Kept, KeptSessions
-from holdfast.core.conversation.claude_entries import made_uuid
+from holdfast.core.conversation.frameworks.claude_entries import made_uuid
 from holdfast.errors import InvalidArgumentError
 from holdfast.model import CheckpointInfo, checked_name
 from holdfast.runtime.steps import Plan

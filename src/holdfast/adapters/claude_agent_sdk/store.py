@@ -27,8 +27,8 @@ from holdfast.adapters.kept import KeptSessions
 from holdfast.adapters.opening import AdapterStore
 from holdfast.client import Client, SyncClient
 from holdfast.core.conversation import Conversation, Lost
-from holdfast.core.conversation.claude_agent_sdk import FORM
-from holdfast.core.conversation.claude_entries import placed, resumable
+from holdfast.core.conversation.frameworks.claude_agent_sdk import FORM
+from holdfast.core.conversation.frameworks.claude_entries import placed, resumable
 from holdfast.errors import HoldfastError
 from holdfast.model import Framework
 

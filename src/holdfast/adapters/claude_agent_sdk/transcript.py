@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.core.conversation.claude_entries import (
+from holdfast.core.conversation.frameworks.claude_entries import (
     Entry,
     calls_in,
     content_of,

@@ -16,8 +16,13 @@ from agents import RunState
 from holdfast.adapters.journal import ToolJournal
 from holdfast.adapters.openai_agents.answers import Answer
 from holdfast.adapters.openai_agents.tool_calls import ToolCalls
-from holdfast.core.conversation import openai_agents
-from holdfast.core.conversation.openai_items import answer_items, is_run, item_list, repaired
+from holdfast.core.conversation.frameworks import openai_agents
+from holdfast.core.conversation.frameworks.openai_items import (
+    answer_items,
+    is_run,
+    item_list,
+    repaired,
+)
 from holdfast.errors import AdapterError, HoldfastError, InvalidArgumentError
 from holdfast.session.async_run import AsyncRun
 

@@ -9,8 +9,8 @@ from agents.memory import SessionSettings
 from holdfast.adapters.kept import Kept, KeptSessions
 from holdfast.adapters.opening import AdapterStore
 from holdfast.client import Client, SyncClient
-from holdfast.core.conversation import openai_agents
-from holdfast.core.conversation.openai_items import repaired
+from holdfast.core.conversation.frameworks import openai_agents
+from holdfast.core.conversation.frameworks.openai_items import repaired
 from holdfast.errors import AdapterError, InvalidArgumentError
 from holdfast.model import Framework, checked_name
 from holdfast.runtime.steps import Plan

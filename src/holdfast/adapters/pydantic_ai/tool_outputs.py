@@ -14,8 +14,8 @@ from pydantic_ai.messages import ModelRequest, ToolReturn, ToolReturnPart, UserP
 from pydantic_ai.usage import RunUsage
 
 from holdfast.adapters.pydantic_ai.messages import dumped, loaded, read, written
+from holdfast.core.conversation.frameworks.pydantic_ai_content import result_of
 from holdfast.core.conversation.lost import Lost
-from holdfast.core.conversation.pydantic_ai_content import result_of
 from holdfast.errors import SerializationError
 
 MARK = "pydantic_ai"

@@ -14,7 +14,7 @@ from strands.types.events import ToolResultEvent, TypedEvent
 
 from holdfast.adapters.journal import Effects, checked_effects
 from holdfast.adapters.strands.keys import Place
-from holdfast.core.conversation.strands import answer_of, tool_result
+from holdfast.core.conversation.frameworks.strands import answer_of, tool_result
 from holdfast.errors import InvalidArgumentError, RunError
 
 if TYPE_CHECKING:

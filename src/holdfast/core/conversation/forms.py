@@ -76,7 +76,7 @@ class _Forms(Mapping[str, Form]):
     def __getitem__(self, framework: str) -> Form:
         if framework not in FRAMEWORKS:
             raise KeyError(framework)
-        form: Form = import_module(f"{__package__}.{framework}").FORM
+        form: Form = import_module(f"{__package__}.frameworks.{framework}").FORM
         return form
 
     def __iter__(self) -> Iterator[str]:

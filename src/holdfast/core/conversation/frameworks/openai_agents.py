@@ -11,14 +11,14 @@ from typing import Any
 from holdfast.core.conversation import parts
 from holdfast.core.conversation.conversation import Conversation
 from holdfast.core.conversation.forms import Form, Native
-from holdfast.core.conversation.lost import Lost
-from holdfast.core.conversation.openai_items import (
+from holdfast.core.conversation.frameworks.openai_items import (
     answer_items,
     generated_items,
     item_list,
     unanswered,
 )
-from holdfast.core.conversation.openai_media import content_part, media_content
+from holdfast.core.conversation.frameworks.openai_media import content_part, media_content
+from holdfast.core.conversation.lost import Lost
 from holdfast.core.conversation.parts import Message, Part
 
 PROVIDER = "openai"

@@ -12,9 +12,7 @@ from typing import Any
 from holdfast.core.conversation import parts
 from holdfast.core.conversation.conversation import Conversation
 from holdfast.core.conversation.forms import Form, Native
-from holdfast.core.conversation.lost import Lost
-from holdfast.core.conversation.parts import Message, Part
-from holdfast.core.conversation.pydantic_ai_content import (
+from holdfast.core.conversation.frameworks.pydantic_ai_content import (
     content_of,
     item_of,
     items_of,
@@ -23,6 +21,8 @@ from holdfast.core.conversation.pydantic_ai_content import (
     result_of,
     written_reasoning,
 )
+from holdfast.core.conversation.lost import Lost
+from holdfast.core.conversation.parts import Message, Part
 
 _PROVIDER = "pydantic_ai"
 _ERRORS = ("failed", "retried")

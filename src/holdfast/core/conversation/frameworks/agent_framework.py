@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from holdfast.core.conversation.agent_framework_contents import (
+from holdfast.core.conversation.conversation import Conversation
+from holdfast.core.conversation.forms import Form, Native
+from holdfast.core.conversation.frameworks.agent_framework_contents import (
     OURS,
     content_of,
     is_call,
@@ -13,8 +15,6 @@ from holdfast.core.conversation.agent_framework_contents import (
     result_of,
     stash,
 )
-from holdfast.core.conversation.conversation import Conversation
-from holdfast.core.conversation.forms import Form, Native
 from holdfast.core.conversation.lost import Lost
 from holdfast.core.conversation.parts import Message, Part
 

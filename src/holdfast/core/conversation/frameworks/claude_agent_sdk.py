@@ -10,7 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from holdfast.core.conversation import blocks, parts
-from holdfast.core.conversation.claude_entries import (
+from holdfast.core.conversation.conversation import Conversation
+from holdfast.core.conversation.forms import Form, Native
+from holdfast.core.conversation.frameworks.claude_entries import (
     is_message,
     is_of,
     linked,
@@ -18,8 +20,6 @@ from holdfast.core.conversation.claude_entries import (
     placed,
     queued_prompt,
 )
-from holdfast.core.conversation.conversation import Conversation
-from holdfast.core.conversation.forms import Form, Native
 from holdfast.core.conversation.lost import Lost
 from holdfast.core.conversation.parts import Message, Part
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from holdfast.core.conversation.conversation import Conversation
 from holdfast.core.conversation.forms import Form, Native
-from holdfast.core.conversation.google_parts import read_part, snake, write_part
+from holdfast.core.conversation.frameworks.google_parts import read_part, snake, write_part
 from holdfast.core.conversation.lost import Lost
 from holdfast.core.conversation.parts import Message, Part, by_role
 

@@ -10,9 +10,7 @@ from typing import Any
 from holdfast.core.conversation import parts
 from holdfast.core.conversation.conversation import Conversation
 from holdfast.core.conversation.forms import Form, Native
-from holdfast.core.conversation.lost import Lost
-from holdfast.core.conversation.parts import Message, Part, by_role
-from holdfast.core.conversation.strands_media import (
+from holdfast.core.conversation.frameworks.strands_media import (
     KINDS,
     NAMELESS,
     base64_of,
@@ -20,6 +18,8 @@ from holdfast.core.conversation.strands_media import (
     read_media,
     write_media,
 )
+from holdfast.core.conversation.lost import Lost
+from holdfast.core.conversation.parts import Message, Part, by_role
 
 _OWN = "strands_"
 _ANY_AGENT = "scopes/agent/*/snapshots/snapshot_latest.json"

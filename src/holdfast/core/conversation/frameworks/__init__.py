@@ -1,0 +1,1 @@
+"""One module for each framework: how it keeps a conversation, as ``FORM``."""
