@@ -294,7 +294,7 @@ def test_of_several_agents_one_is_named(client: SyncClient) -> None:
     for agent in ("one", "two"):
         client.save(agent, execution_state=WHOLE, session_id="s")
 
-    with pytest.raises(InvalidArgumentError, match=r"'one', 'two'.*agent_id="):
+    with pytest.raises(InvalidArgumentError, match=r"of 'one', .*of 'two'.*agent_id="):
         conversation("s", client)
     assert conversation("s", client, agent_id="two") is not None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -77,6 +78,46 @@ class AdapterStore:
         if self.is_owned:
             await self.aio.close()
             self.client.close()
+
+
+class OnStore:
+    """What every object of an adapter has that works on a store: its client, and its end."""
+
+    _store: AdapterStore
+
+    @property
+    def client(self) -> SyncClient:
+        """The client of its store, to look at what was kept, fork it and roll it back."""
+        return self._store.client
+
+    def _let_go(self) -> None:
+        """Close what was opened beside the store, such as a workspace."""
+
+    def close(self) -> None:
+        """Close the store, if it was opened for this; closing twice does nothing."""
+        try:
+            self._let_go()
+        finally:
+            self._store.close()
+
+    async def aclose(self) -> None:
+        """Do what ``close`` does, on an event loop."""
+        try:
+            await asyncio.to_thread(self._let_go)
+        finally:
+            await self._store.aclose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.aclose()
 
 
 def opened_workspace(given: Any, runtime: Runtime) -> tuple[Workspace, bool]:

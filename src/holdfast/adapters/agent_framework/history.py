@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 from agent_framework import AgentSession, HistoryProvider
 
@@ -15,7 +15,7 @@ from holdfast.adapters.agent_framework.middleware import HoldfastMiddleware
 from holdfast.adapters.agent_framework.turn import Turn
 from holdfast.adapters.journal import Effects, checked_effects
 from holdfast.adapters.kept import KeptSessions
-from holdfast.adapters.opening import AdapterStore
+from holdfast.adapters.opening import AdapterStore, OnStore
 from holdfast.client import Client, SyncClient
 from holdfast.core.conversation.parts import text
 from holdfast.errors import InvalidArgumentError
@@ -24,7 +24,7 @@ from holdfast.model import Framework, checked_name
 AGENT_ID = Framework.AGENT_FRAMEWORK.value
 
 
-class HoldfastHistoryProvider(HistoryProvider):
+class HoldfastHistoryProvider(OnStore, HistoryProvider):
     """Keeps what an agent says and does; with ``.middleware`` a killed run goes on where it was.
 
     ``Agent(client=…, context_providers=[provider], middleware=[provider.middleware])``
@@ -64,10 +64,8 @@ class HoldfastHistoryProvider(HistoryProvider):
         self._kept = KeptSessions(self._store, Framework.AGENT_FRAMEWORK, agent_id)
         self._turns: weakref.WeakKeyDictionary[AgentSession, Turn] = weakref.WeakKeyDictionary()
 
-    @property
-    def client(self) -> SyncClient:
-        """A client of the store, to look at what was kept."""
-        return self._store.client
+    def _let_go(self) -> None:
+        self._kept.close()
 
     @cached_property
     def middleware(self) -> HoldfastMiddleware:
@@ -178,22 +176,6 @@ class HoldfastHistoryProvider(HistoryProvider):
         return (
             head is not None and turn_state.checked(head.state, session_id).get("turn") is not None
         )
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *error: object) -> None:
-        await self.aclose()
-
-    def close(self) -> None:
-        """Close the store, if it was opened for this."""
-        self._kept.close()
-        self._store.close()
-
-    async def aclose(self) -> None:
-        """Do what ``close`` does, on an event loop."""
-        self._kept.close()
-        await self._store.aclose()
 
 
 def _checked(session_id: str | None) -> str:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Self
+from typing import Any
 
 from agent_framework import AgentSession, SessionStore
 
 from holdfast.adapters.agent_framework import turn_state
 from holdfast.adapters.kept import KeptSessions
-from holdfast.adapters.opening import AdapterStore
+from holdfast.adapters.opening import AdapterStore, OnStore
 from holdfast.client import Client, SyncClient
 from holdfast.errors import AdapterError, InvalidArgumentError
 from holdfast.model import Framework, checked_name
 
 
-class _KeptSessions:
+class _KeptSessions(OnStore):
     """Keeps each AgentSession that is set as a checkpoint of its session."""
 
     def __init__(
@@ -28,11 +28,6 @@ class _KeptSessions:
         """Keep sessions in the store of a client or a URL; ``HOLDFAST_URL`` if neither is given."""
         self._store = AdapterStore.given(client, url)
         self._kept = KeptSessions(self._store, Framework.AGENT_FRAMEWORK, agent_id)
-
-    @property
-    def client(self) -> SyncClient:
-        """A client of the store, to look at what was kept."""
-        return self._store.client
 
     async def get(self, session_id: str) -> AgentSession | None:
         """Return the session as its newest checkpoint holds it, or None if there is none."""
@@ -68,20 +63,6 @@ class _KeptSessions:
     async def delete(self, session_id: str) -> None:
         """Remove a session with all its checkpoints."""
         await self._store.aio.run(self._kept.remove(checked_name("session_id", session_id)))
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *error: object) -> None:
-        await self.aclose()
-
-    def close(self) -> None:
-        """Close the store, if it was opened for this."""
-        self._store.close()
-
-    async def aclose(self) -> None:
-        """Do what ``close`` does, on an event loop."""
-        await self._store.aclose()
 
 
 with warnings.catch_warnings():

@@ -13,7 +13,7 @@ from holdfast.adapters.agentscope.agent_states import kept_form, state_of
 from holdfast.adapters.agentscope.turn import Turn
 from holdfast.adapters.journal import Effects, checked_effects
 from holdfast.adapters.kept import KeptSessions
-from holdfast.adapters.opening import AdapterStore
+from holdfast.adapters.opening import AdapterStore, OnStore
 from holdfast.client import Client, SyncClient
 from holdfast.errors import InvalidArgumentError, SessionBusyError
 from holdfast.model import Framework, checked_name
@@ -21,7 +21,7 @@ from holdfast.model import Framework, checked_name
 Next = Callable[..., AsyncGenerator[Any, None]]
 
 
-class HoldfastMiddleware(MiddlewareBase):
+class HoldfastMiddleware(OnStore, MiddlewareBase):
     """Keeps an agent's state before and after the model is asked, and every tool call by its id.
 
     ``Agent(..., middlewares=[middleware], state=middleware.state())``, and then ``agent.reply``
@@ -67,10 +67,8 @@ class HoldfastMiddleware(MiddlewareBase):
         """The very state that an agent was made with, or replied with last."""
         self._turn: Turn | None = None
 
-    @property
-    def client(self) -> SyncClient:
-        """The client on the store, for timelines, forks and rollbacks."""
-        return self._store.client
+    def _let_go(self) -> None:
+        self._kept.close()
 
     def state(self) -> AgentState | None:
         """Return the agent's state as the session holds it now; None if it is new.
@@ -84,16 +82,6 @@ class HoldfastMiddleware(MiddlewareBase):
         state = state_of(head.state, self._session_id)
         self._known, self._given = kept_form(state), state
         return state
-
-    def close(self) -> None:
-        """Let go of the store, if it was opened here."""
-        self._kept.close()
-        self._store.close()
-
-    async def aclose(self) -> None:
-        """Do what ``close`` does, on an event loop."""
-        self._kept.close()
-        await self._store.aclose()
 
     async def on_reply(
         self, agent: Agent, input_kwargs: dict[str, Any], next_handler: Next

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any
 
 from autogen_agentchat.base import OrTerminationCondition, Team, TerminationCondition
 from autogen_agentchat.messages import BaseChatMessage, MessageFactory
 
 from holdfast.adapters.autogen.states import AGENT_ID, give, plain, state_in
 from holdfast.adapters.kept import Kept, KeptSessions
-from holdfast.adapters.opening import AdapterStore
+from holdfast.adapters.opening import AdapterStore, OnStore
 from holdfast.client import Client, SyncClient
 from holdfast.errors import AdapterError, InvalidArgumentError, NotTheHeadError
 from holdfast.model import Framework, checked_name
@@ -24,7 +24,7 @@ _PATIENCE = 1000
 """How often others on the event loop are let run, until all of a team have got a message."""
 
 
-class TurnCheckpoints(TerminationCondition):
+class TurnCheckpoints(OnStore, TerminationCondition):
     """Keeps a team after each of its turns; it never ends a run itself.
 
     ``checkpoints | MaxMessageTermination(20)`` is the team's ``termination_condition``: what is put
@@ -57,10 +57,8 @@ class TurnCheckpoints(TerminationCondition):
         self._since = 0
         """How many messages the team had before this run."""
 
-    @property
-    def client(self) -> SyncClient:
-        """A client of the store, to look at what was kept."""
-        return self._store.client
+    def _let_go(self) -> None:
+        self._kept.close()
 
     async def resume(self, team: Team) -> bool:
         """Give a team the state where its session stands; True if a run of it was cut off.
@@ -169,22 +167,6 @@ class TurnCheckpoints(TerminationCondition):
             f"not all members of team {self._of_team().name!r} got the last message, so its "
             "state cannot be kept: TurnCheckpoints takes teams whose members hear each other"
         )
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *error: object) -> None:
-        await self.aclose()
-
-    def close(self) -> None:
-        """Close the store, if it was opened for this."""
-        self._kept.close()
-        self._store.close()
-
-    async def aclose(self) -> None:
-        """Do what ``close`` does, on an event loop."""
-        self._kept.close()
-        await self._store.aclose()
 
 
 class _Together(OrTerminationCondition):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from typing import Any, Self
+from typing import Any
 
 from crewai.crew import Crew
 from crewai.events.event_bus import crewai_event_bus
@@ -25,7 +25,7 @@ from holdfast.adapters.crewai.restoring import (
 )
 from holdfast.adapters.crewai.resuming import kept_crew, put_onto, relink
 from holdfast.adapters.kept import Kept, KeptSessions
-from holdfast.adapters.opening import AdapterStore
+from holdfast.adapters.opening import AdapterStore, OnStore
 from holdfast.client import Client, SyncClient
 from holdfast.errors import AdapterError, InvalidArgumentError
 from holdfast.model import Framework, checked_name
@@ -33,7 +33,7 @@ from holdfast.model import Framework, checked_name
 _FLUSH_SECONDS = 30.0
 
 
-class HoldfastCheckpoints:
+class HoldfastCheckpoints(OnStore):
     """Keeps a crew after each of its tasks, and gives it back: ``Crew(task_callback=...)``.
 
     >>> from holdfast.adapters.crewai import HoldfastCheckpoints
@@ -63,10 +63,8 @@ class HoldfastCheckpoints:
         # CrewAI warns that a callable object would prevent its checkpoints; this one makes them.
         warnings.filterwarnings("ignore", f"{type(self).__name__} callbacks", UserWarning)
 
-    @property
-    def client(self) -> SyncClient:
-        """The client of the store, to look at what was kept."""
-        return self._store.client
+    def _let_go(self) -> None:
+        self._kept.close()
 
     def __call__(self, output: Any) -> None:
         """Keep the crew as it stands after a task; CrewAI calls this with the task's output.
@@ -200,14 +198,3 @@ class HoldfastCheckpoints:
 
     def _run_plan(self, plan: Any) -> Any:
         return self._store.sync.run(plan)
-
-    def close(self) -> None:
-        """Close the store, if it was opened for this."""
-        self._kept.close()
-        self._store.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import builtins
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -34,7 +33,7 @@ from holdfast.adapters.langgraph.plans import (
 )
 from holdfast.adapters.langgraph.saver_context import SaverContext
 from holdfast.adapters.langgraph.thread_position import ThreadPosition
-from holdfast.adapters.opening import AdapterStore
+from holdfast.adapters.opening import AdapterStore, OnStore
 from holdfast.client import Client, SyncClient
 from holdfast.errors import InvalidArgumentError
 from holdfast.model import CheckpointInfo
@@ -44,7 +43,7 @@ from holdfast.workspace import AsyncWorkspace, Workspace, checkout
 AGENT = "langgraph"
 
 
-class HoldfastSaver(BaseCheckpointSaver[str]):
+class HoldfastSaver(OnStore, BaseCheckpointSaver[str]):
     """Keeps the checkpoints of LangGraph threads in any Holdfast store.
 
     One saver serves ``invoke`` and ``ainvoke``, from any thread and any event loop.
@@ -133,11 +132,6 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
         if "://" in conn_string:
             return cls.open(conn_string, **options)
         return cls.from_sqlite(conn_string, **options)
-
-    @property
-    def client(self) -> SyncClient:
-        """The store as a client, for timelines, diffs, forks and exports."""
-        return self._store.client
 
     @property
     def _codec(self) -> ChannelCodec:
@@ -354,30 +348,6 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
         number = 0 if current is None else int(str(current).partition(".")[0])
         return f"{number + 1:032}"
 
-    def close(self) -> None:
-        """Release the store if this saver opened it; closing twice does nothing."""
-        try:
-            if self._context.files is not None:
-                self._context.files.close()
-        finally:
-            self._store.close()
-
-    async def aclose(self) -> None:
-        """See close."""
-        try:
-            if self._context.files is not None:
-                await asyncio.to_thread(self._context.files.close)
-        finally:
-            await self._store.aclose()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        await self.aclose()
+    def _let_go(self) -> None:
+        if self._context.files is not None:
+            self._context.files.close()

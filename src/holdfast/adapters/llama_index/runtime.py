@@ -16,13 +16,13 @@ from holdfast.adapters.kept import Kept, KeptSessions
 from holdfast.adapters.llama_index.event_classes import for_reading
 from holdfast.adapters.llama_index.run_keeper import KeepingRunAdapter, RunKeeper
 from holdfast.adapters.llama_index.snapshots import context_of
-from holdfast.adapters.opening import AdapterStore
+from holdfast.adapters.opening import AdapterStore, OnStore
 from holdfast.client import Client, SyncClient
 from holdfast.errors import AdapterError, SessionBusyError
 from holdfast.model import Framework, checked_name
 
 
-class HoldfastRuntime(BaseRuntimeDecorator):
+class HoldfastRuntime(OnStore, BaseRuntimeDecorator):
     """Runs a workflow on another runtime, and keeps where it stands after every step.
 
     ``workflow = Report(runtime=HoldfastRuntime(url=..., session_id="report-7"))``, and then
@@ -52,10 +52,8 @@ class HoldfastRuntime(BaseRuntimeDecorator):
         self._head: Kept | None = None
         self._runs: dict[str, RunKeeper] = {}
 
-    @property
-    def client(self) -> SyncClient:
-        """The client on the store, for timelines, forks and rollbacks."""
-        return self._store.client
+    def _let_go(self) -> None:
+        self._kept.close()
 
     def resume(self, workflow: Workflow) -> Context[Any] | None:
         """Return the context to go on with, as the session stands now; None if it is new.
@@ -134,8 +132,3 @@ class HoldfastRuntime(BaseRuntimeDecorator):
         await super().destroy()
         await self._store.aclose()
         self._kept.close()
-
-    def close(self) -> None:
-        """Let go of the store, if it was opened here."""
-        self._kept.close()
-        self._store.close()

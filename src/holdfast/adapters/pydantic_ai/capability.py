@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from typing import Any
 
 from pydantic_ai import RunContext
 from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering, Instrumentation
 
 from holdfast.adapters.journal import Effects, checked_effects
-from holdfast.adapters.opening import AdapterStore
+from holdfast.adapters.opening import AdapterStore, OnStore
 from holdfast.adapters.pydantic_ai.delegation import OuterCall, outer_call
 from holdfast.adapters.pydantic_ai.session_run import SessionRun
 from holdfast.client import Client, SyncClient
@@ -20,7 +20,7 @@ from holdfast.session.async_run import AsyncRun
 SessionId = str | Callable[[RunContext[Any]], str]
 
 
-class HoldfastCapability(AbstractCapability[Any]):
+class HoldfastCapability(OnStore, AbstractCapability[Any]):
     """Keeps every step of an agent's runs as checkpoints; a run that was cut off goes on.
 
     ``Agent(model, capabilities=[HoldfastCapability(url=..., session_id="ada")])``
@@ -109,28 +109,3 @@ class HoldfastCapability(AbstractCapability[Any]):
             workspace=self._workspace,
             **self._options,
         )
-
-    @property
-    def client(self) -> SyncClient:
-        """The client on its store, to look at what it kept."""
-        return self._store.client
-
-    def close(self) -> None:
-        """Close the store if this capability opened it; closing twice does nothing."""
-        self._store.close()
-
-    async def aclose(self) -> None:
-        """See close."""
-        await self._store.aclose()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        await self.aclose()

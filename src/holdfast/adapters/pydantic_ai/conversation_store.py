@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
 from pydantic_ai.conversation_store import (
     ConversationConflict,
@@ -13,7 +13,7 @@ from pydantic_ai.conversation_store import (
 )
 
 from holdfast.adapters.kept import Kept, KeptSessions
-from holdfast.adapters.opening import AdapterStore
+from holdfast.adapters.opening import AdapterStore, OnStore
 from holdfast.adapters.pydantic_ai.conversation_state import (
     DELETED,
     Entries,
@@ -39,7 +39,7 @@ _HEAD = "head"
 _REMEMBERED = 1024
 
 
-class HoldfastConversationStore(ConversationStore):
+class HoldfastConversationStore(OnStore, ConversationStore):
     """A ConversationStore on Holdfast: each conversation is a session, each save a checkpoint.
 
     ``store = HoldfastConversationStore(url="sqlite:///agent.db")``. A fork is a session whose first
@@ -207,28 +207,3 @@ class HoldfastConversationStore(ConversationStore):
         return entries_in(found.state, session_id)
 
     # Its store
-
-    @property
-    def client(self) -> SyncClient:
-        """The client on its store, to look at what it kept."""
-        return self._store.client
-
-    def close(self) -> None:
-        """Close the store if this one opened it; closing twice does nothing."""
-        self._store.close()
-
-    async def aclose(self) -> None:
-        """See close."""
-        await self._store.aclose()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        await self.aclose()

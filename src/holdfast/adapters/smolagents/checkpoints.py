@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Iterable
-from typing import Any, Self
+from typing import Any
 
 from smolagents.agent_types import handle_agent_output_types
 from smolagents.agents import ActionOutput, MultiStepAgent
@@ -13,7 +13,7 @@ from smolagents.utils import AgentError
 
 from holdfast.adapters.journal import Effects, checked_effects
 from holdfast.adapters.kept import KeptSessions
-from holdfast.adapters.opening import AdapterStore
+from holdfast.adapters.opening import AdapterStore, OnStore
 from holdfast.adapters.smolagents.journaling import StepJournal
 from holdfast.adapters.smolagents.memory import (
     ANSWER,
@@ -31,7 +31,7 @@ from holdfast.model import Framework, checked_name
 from holdfast.session.run import Run
 
 
-class Checkpoints:
+class Checkpoints(OnStore):
     """Keeps an agent after each of its steps, and goes on from there.
 
     ``checkpoints.run(agent, task)`` instead of ``agent.run(task)``: started again after a kill, it
@@ -64,10 +64,8 @@ class Checkpoints:
         self._planning_interval: int | None = None
         self._answer: Any = None
 
-    @property
-    def client(self) -> SyncClient:
-        """The client of the store, to look at what was kept."""
-        return self._store.client
+    def _let_go(self) -> None:
+        self._kept.close()
 
     def __call__(self, step: MemoryStep, agent: Any) -> None:
         """Keep the agent with a step that it has just made; smolagents calls this."""
@@ -212,17 +210,6 @@ class Checkpoints:
 
     def _state(self, agent: Any, steps: list[MemoryStep]) -> dict[str, Any]:
         return state_of(agent, steps, self._asked, self._answer, self._exclude)
-
-    def close(self) -> None:
-        """Close the store, if it was opened for this."""
-        self._kept.close()
-        self._store.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
 
 
 def _is_whole(step: ActionStep | PlanningStep) -> bool:

@@ -14,6 +14,8 @@ import re
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
+from holdfast.core.conversation.lost import Lost
+
 Part = dict[str, Any]
 Message = dict[str, Any]
 
@@ -171,6 +173,15 @@ def arguments_of(given: Any) -> Any:
     except (ValueError, RecursionError):
         return given
     return found if isinstance(found, dict) else given
+
+
+def as_object(call: Part, lost: Lost, path: str) -> dict[str, Any]:
+    """Return the arguments of a call for a framework that takes nothing but an object."""
+    given = call["arguments"]
+    if isinstance(given, dict):
+        return given
+    lost.add(f"{path}.arguments", "are no JSON object: they are one with that text in it")
+    return {"arguments": given}
 
 
 def json_text(value: Any) -> str:

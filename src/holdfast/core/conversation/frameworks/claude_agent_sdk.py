@@ -21,7 +21,7 @@ from holdfast.core.conversation.frameworks.claude_entries import (
     queued_prompt,
 )
 from holdfast.core.conversation.lost import Lost
-from holdfast.core.conversation.parts import Message, Part
+from holdfast.core.conversation.parts import Message, Part, as_object
 
 _PROVIDER = "anthropic"
 _IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
@@ -123,10 +123,7 @@ def _block(part: Part, lost: Lost, path: str) -> Iterator[dict[str, Any]]:
         else:
             lost.add(path, "an empty text, which Claude does not take")
     elif kind == "tool_call":
-        arguments = part["arguments"]
-        if not isinstance(arguments, dict):
-            lost.add(f"{path}.arguments", "are no JSON object: they are kept as its only field")
-            arguments = {"arguments": arguments}
+        arguments = as_object(part, lost, path)
         yield {"type": "tool_use", "id": part["id"], "name": part["name"], "input": arguments}
     elif kind == "tool_call_response":
         yield _result(part, lost, path)

@@ -7,7 +7,7 @@ from typing import Any
 
 from holdfast.core.conversation import parts
 from holdfast.core.conversation.lost import Lost
-from holdfast.core.conversation.parts import Part
+from holdfast.core.conversation.parts import Part, as_object
 
 _OWN = "google_"
 _PROVIDER = "google"
@@ -125,10 +125,7 @@ def write_part(part: Part, lost: Lost, path: str) -> dict[str, Any] | None:
     if kind == "text":
         return {"text": part["content"]}
     if kind == "tool_call":
-        given = part["arguments"]
-        if not isinstance(given, dict):
-            lost.add(f"{path}.arguments", "are no JSON object: they are one with that text in it")
-            given = {"arguments": given}
+        given = as_object(part, lost, path)
         return {"function_call": {"id": part["id"], "name": part["name"], "args": given}}
     if kind == "tool_call_response":
         return {"function_response": _response(part, lost, path)}

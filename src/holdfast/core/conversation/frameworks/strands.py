@@ -19,7 +19,7 @@ from holdfast.core.conversation.frameworks.strands_media import (
     write_media,
 )
 from holdfast.core.conversation.lost import Lost
-from holdfast.core.conversation.parts import Message, Part, by_role
+from holdfast.core.conversation.parts import Message, Part, as_object, by_role
 
 _OWN = "strands_"
 _ANY_AGENT = "scopes/agent/*/snapshots/snapshot_latest.json"
@@ -209,10 +209,7 @@ def _block(part: Part, lost: Lost, path: str) -> dict[str, Any] | None:
     if kind == "text":
         return {"text": part["content"]}
     if kind == "tool_call":
-        given = part["arguments"]
-        if not isinstance(given, dict):
-            lost.add(f"{path}.arguments", "are no JSON object: they are one with that text in it")
-            given = {"arguments": given}
+        given = as_object(part, lost, path)
         return {"toolUse": {"toolUseId": part["id"], "name": part["name"], "input": given}}
     if kind == "reasoning":
         block = _reasoning(part)
