@@ -171,3 +171,43 @@ async def test_what_is_declared_of_tools_is_checked(wrong: Any, complaint: str) 
     async with Client.memory() as client, opened(client) as run:
         with pytest.raises(InvalidArgumentError, match=complaint):
             ToolJournal(run, wrong)
+
+
+async def test_a_payment_is_not_made_again_after_a_rollback_whatever_id_a_model_gives_it(
+    client: Client,
+) -> None:
+    tool = Tool()
+    async with opened(client) as run:
+        journal = ToolJournal(run, {"pay": "irreversible"})
+        paid = await journal.call("pay", "call_1", {"amount": 7}, tool)
+        await run.rollback("start", accept_irreversible=True)
+        assert await journal.call("pay", "call_2", {"amount": 7}, tool) == paid
+        assert await journal.call("pay", "call_3", {"amount": 7}, tool) != paid
+
+    assert len(tool.calls) == 2
+
+
+async def test_a_payment_of_unknown_end_is_not_made_again_on_another_way(client: Client) -> None:
+    async def cut_off(arguments: Any) -> str:
+        raise Cut
+
+    with pytest.raises(Cut):
+        async with opened(client) as run:
+            await ToolJournal(run, {"pay": "irreversible"}).call("pay", "c1", {"x": 1}, cut_off)
+    head = await client.latest("agent", "s")
+    assert head is not None
+    await client.fork(head.checkpoint_id, session_id="fork")
+    async with opened(client) as run:
+        await run.rollback("start", accept_irreversible=True)
+    tool = Tool()
+    for session in ("s", "fork"):
+        run = client.session("agent", session, framework=Framework.OPENAI_AGENTS)
+        async with run as opened_run:
+            journal = ToolJournal(opened_run, {"pay": "irreversible"})
+            with pytest.raises(UnknownEffectError):
+                await journal.call("pay", "c2", {"x": 1}, tool)
+            with pytest.raises(UnknownEffectError):
+                journal.check()
+            assert await journal.call("pay", "c3", {"x": session}, tool)
+
+    assert tool.calls == [{"x": "s"}, {"x": "fork"}]

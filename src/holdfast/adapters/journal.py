@@ -81,9 +81,7 @@ class ToolJournal:
         effect = self._effects.get(name, _LOCAL)
         called = _named(name, tool, arguments)
         try:
-            return await self._run.call(
-                called, effect=effect.kind, compensate=effect.compensate, key=call_id
-            )
+            return await self._run._call_of_model(called, effect.kind, effect.compensate, call_id)
         except ApprovalDeniedError:  # an answer that the model is to know of
             raise
         except HoldfastError as error:

@@ -162,6 +162,20 @@ class AsyncRun(RunBase):
             calls.call(self._session, function, args, kwargs, effect, compensate, key, again)
         )
 
+    async def _call_of_model(
+        self,
+        function: Callable[..., Any],
+        effect: Kind,
+        compensate: Callable[..., Any] | None,
+        call_id: str,
+    ) -> Any:
+        """Call a tool for a model, whose id of the call is its key: for adapters."""
+        return await self._runtime.run(
+            calls.call(
+                self._session, function, (), {}, effect, compensate, call_id, False, is_models=True
+            )
+        )
+
     def tool(
         self,
         function: Callable[..., Any] | None = None,

@@ -102,12 +102,15 @@ class CallLog:
         return None
 
     def left_standing(self, digest: str, reused: Collection[str | None]) -> Effect | None:
-        """Return an equal call that cannot be undone, of a way or an attempt that was left."""
+        """Return an equal call that cannot be undone, of a way or an attempt that was left.
+
+        One whose end is unknown too: it may stand.
+        """
         for effect_id in self._by_digest.get(digest, ()):
             effect = self._effects[effect_id]
             is_left = effect.left or effect.abandoned
             is_taken = effect_id in self._reused or effect_id in reused
-            if is_left and effect.status == "done" and not is_taken:
+            if is_left and effect.status in ("done", "started") and not is_taken:
                 return effect
         return None
 

@@ -47,15 +47,20 @@ def call(
     compensate: Callable[..., Any] | None,
     key: str | None,
     again: bool,
+    is_models: bool = False,
 ) -> Plan[Any]:
-    """Call a tool, or give what it gave when it was called before."""
+    """Call a tool, or give what it gave when it was called before.
+
+    ``is_models`` says that a model gave the key, which another model may give another time.
+    """
     session.checkpointer.check_held()
     check_call(kind, key, compensate, function)
     session.history.program_calls()
     tool = Tool(*unwrapped(function, args, kwargs))
     if key is not None:
         check_key_is_ours(tool.function, tool.args, tool.kwargs)
-    made = session.history.recall(_described(session, tool, kind, compensate, key), again)
+    described = _described(session, tool, kind, compensate, key)
+    made = session.history.recall(described, again, is_models)
     session.functions.give(compensate, made.effect.id)
     if made.is_recorded and made.effect.status != "started":
         return outcome(made.effect)

@@ -148,16 +148,17 @@ class CallHistory:
         """Know that the program has made a call: it did not come only to look."""
         self._has_called = True
 
-    def recall(self, effect: Effect, again: bool) -> Recalled:
+    def recall(self, effect: Effect, again: bool, is_models: bool = False) -> Recalled:
         """Return what is known of a call that the program makes.
 
-        With ``again`` it is made even if an equal one was made that cannot be undone.
+        With ``again`` it is made even if an equal one was made that cannot be undone. A key
+        that a model gave (``is_models``) does not make of an equal call another one.
         """
         with self._lock:
             recorded = self._claimed(effect)
             if recorded is not None:
                 return Recalled(recorded, is_recorded=True)
-            reused = None if again else self._standing(effect)
+            reused = None if again else self._standing(effect, is_models)
             return Recalled(self._identified(effect), reused=reused)
 
     def _claimed(self, effect: Effect) -> Effect | None:
@@ -178,23 +179,39 @@ class CallHistory:
             self._leave(effect.block)
         return found
 
-    def _standing(self, effect: Effect) -> Effect | None:
+    def _standing(self, effect: Effect, is_models: bool) -> Effect | None:
         """Return a call with this key, or a lasting one that was made on a way since left."""
         if effect.key is None:
-            if not effect.is_final:
-                return None
-            reused = {call.reused for call in self._journal.calls}
-            return self._log.left_standing(effect.digest, reused)
-        known = self._log.known_by(effect.tool, effect.key)
-        for call in self._journal.with_key(effect.tool, effect.key):
+            return self._left_standing(effect)
+        known = self._known_by_key(effect, effect.key)
+        return self._left_standing(effect) if known is None and is_models else known
+
+    def _left_standing(self, effect: Effect) -> Effect | None:
+        """Return an equal call that cannot be undone, of a way that was left since."""
+        if not effect.is_final:
+            return None
+        reused = {call.reused for call in self._journal.calls}
+        found = self._log.left_standing(effect.digest, reused)
+        if found is not None and found.status == "started":
+            raise UnknownEffectError(
+                f"{found} was begun at {found.started_at:%H:%M:%S} UTC, on a way that was left "
+                "since, and its end is not recorded: it may have taken place or not, so an equal "
+                "call is not made. Look; if it did not, make it with run.call(..., again=True), or "
+                "give the tool of a framework another effect for this run"
+            )
+        return found
+
+    def _known_by_key(self, effect: Effect, key: str) -> Effect | None:
+        known = self._log.known_by(effect.tool, key)
+        for call in self._journal.with_key(effect.tool, key):
             if call.id in self._under_way:
-                raise RunError(f"{call} is being made right now under the key {effect.key!r}")
+                raise RunError(f"{call} is being made right now under the key {key!r}")
             if call.status == "started":
                 self._check_known(call)
             known = call if call.status == "done" else known
         if known is not None and known.digest != effect.digest:
             raise DivergenceError(
-                f"the call with key {effect.key!r} was recorded as {known}, and is made now as "
+                f"the call with key {key!r} was recorded as {known}, and is made now as "
                 f"{effect}: give it another key"
             )
         return known
