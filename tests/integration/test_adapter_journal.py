@@ -208,6 +208,6 @@ async def test_a_payment_of_unknown_end_is_not_made_again_on_another_way(client:
                 await journal.call("pay", "c2", {"x": 1}, tool)
             with pytest.raises(UnknownEffectError):
                 journal.check()
-            assert await journal.call("pay", "c3", {"x": session}, tool)
+            assert await journal.call("pay", f"c3-{session}", {"x": session}, tool)
 
     assert tool.calls == [{"x": "s"}, {"x": "fork"}]

@@ -193,6 +193,8 @@ class CallHistory:
         reused = {call.reused for call in self._journal.calls}
         found = self._log.left_standing(effect.digest, reused)
         if found is not None and found.status == "started":
+            if found.id in self._journal.retried:
+                return None
             raise UnknownEffectError(
                 f"{found} was begun at {found.started_at:%H:%M:%S} UTC, on a way that was left "
                 "since, and its end is not recorded: it may have taken place or not, so an equal "
