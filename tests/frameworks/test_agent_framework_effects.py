@@ -1,12 +1,19 @@
 """What tools of Agent Framework do to the world: approvals, unknown ends, compensations."""
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import pytest
 from agent_framework import AgentSession, Content, Message, tool
 
-from holdfast import InvalidArgumentError, StillWaitingError, SyncClient, UnknownEffectError
+from holdfast import (
+    Decision,
+    InvalidArgumentError,
+    StillWaitingError,
+    SyncClient,
+    UnknownEffectError,
+)
 from holdfast.adapters.agent_framework import HoldfastHistoryProvider, ToolEffect
 from holdfast.adapters.portable import conversation
 from tests.frameworks.agent_framework_kit import harbour_agent, said
@@ -116,6 +123,100 @@ async def test_an_approved_call_that_was_made_is_not_made_again(
     assert result.text == "result: sent to ann"
 
 
+class Pair:
+    """An agent that makes two calls at once, of which only one needs the framework's approval."""
+
+    def __init__(self, provider: HoldfastHistoryProvider) -> None:
+        self.provider = provider
+        self.ran: list[str] = []
+        self.sent: list[list[tuple[str, list[str]]]] = []
+        self.cut = False
+
+    def script(self, messages: Sequence[Message]) -> list[Content]:
+        self.sent.append([(each.role, list(map(_told, each.contents))) for each in messages])
+        if messages[-1].role == "tool":
+            return [Content.from_text("done")]
+        n = sum(each.role == "user" for each in messages)
+        return [Content.from_function_call(f"{name}{n}", name, arguments={}) for name in "ab"]
+
+    async def run(self, given: Any) -> Any:
+        @tool(approval_mode="always_require")
+        async def a() -> str:
+            self.ran.append("a")
+            return "a-out"
+
+        @tool(approval_mode="never_require")
+        async def b() -> str:
+            while "a" not in self.ran:
+                await asyncio.sleep(0)
+            self.ran.append("b")
+            if self.cut:
+                raise PowerCut
+            return "b-out"
+
+        agent = harbour_agent(self.provider, self.script, tools=[a, b])
+        return await agent.run(given, session=session())
+
+
+def _told(content: Content) -> str:
+    return str(content.text or content.result or content.call_id)
+
+
+def allowed(response: Any) -> Message:
+    requests = response.user_input_requests
+    return Message("user", [each.to_function_approval_response(True) for each in requests])
+
+
+async def test_calls_beside_one_that_waits_are_answered_once_and_with_it(
+    provider: HoldfastHistoryProvider,
+) -> None:
+    pair = Pair(provider)
+    first = await pair.run("Hi")
+    assert pair.ran == []
+    await pair.run(allowed(first))
+
+    assert pair.ran == ["a", "b"]
+    assert pair.sent[-1] == [
+        ("user", ["Hi"]),
+        ("assistant", ["a1", "b1"]),
+        ("tool", ["a-out", "b-out"]),
+    ]
+
+
+async def test_a_question_that_another_one_replaced_is_not_answered_late(
+    provider: HoldfastHistoryProvider, caplog: pytest.LogCaptureFixture
+) -> None:
+    pair = Pair(provider)
+    first = await pair.run("Hi")
+    second = await pair.run("Other")
+    assert pair.sent[-1] == [("user", ["Hi"]), ("user", ["Other"])]
+    late = await pair.run(allowed(first))
+
+    assert "Ignored an approval response" in caplog.text
+    assert pair.ran == []
+    assert second.user_input_requests
+    assert late.user_input_requests
+
+
+async def test_an_approved_call_is_not_made_again_by_another_prompt(
+    provider: HoldfastHistoryProvider,
+) -> None:
+    pair = Pair(provider)
+    first = await pair.run("Hi")
+    pair.cut = True
+    with pytest.raises(PowerCut):
+        await pair.run(allowed(first))
+    pair.cut = False
+    await pair.run("Other")
+
+    assert pair.ran == ["a", "b"]
+    user, asked, (role, results), other = pair.sent[-1]
+    assert (user, asked) == (("user", ["Hi"]), ("assistant", ["a1", "b1"]))
+    assert (role, results[0]) == ("tool", "a-out")
+    assert results[1].startswith("[interrupted")
+    assert other == ("user", ["Other"])
+
+
 async def test_an_irreversible_call_of_unknown_end_is_for_people_to_decide(
     client: SyncClient,
 ) -> None:
@@ -155,15 +256,24 @@ async def test_a_call_waits_for_approval_in_holdfast(client: SyncClient) -> None
     assert result.text == "result: sent to bob"
 
 
-async def test_a_denied_call_is_told_to_the_model(client: SyncClient) -> None:
+@pytest.mark.parametrize(
+    ("decision", "told"),
+    [
+        (False, "send was not allowed"),
+        (Decision(False, "Ann is away"), "send was not allowed: Ann is away"),
+    ],
+)
+async def test_a_denied_call_is_told_to_the_model(
+    client: SyncClient, decision: Any, told: str
+) -> None:
     effects: Any = {"send": "irreversible"}
-    provider = HoldfastHistoryProvider(client, effects=effects, approval=lambda effect: False)
+    provider = HoldfastHistoryProvider(client, effects=effects, approval=lambda effect: decision)
     mailer = Mailer()
 
     result = await mailer.agent(provider).run("write to ann", session=session())
 
     assert mailer.sent == []
-    assert result.text.startswith("result: Error")
+    assert result.text == f"result: {told}"
 
 
 async def test_going_back_undoes_what_tools_did(client: SyncClient) -> None:

@@ -233,6 +233,25 @@ async def test_a_model_that_gives_the_same_ids_again_has_its_tools_called_again(
     assert world.happened.count("depth") == world.happened.count("tide") == 2
 
 
+async def test_another_prompt_is_told_what_the_last_call_of_an_id_gave(
+    world: World, provider: HoldfastHistoryProvider
+) -> None:
+    @tool(approval_mode="never_require")
+    async def depth(harbour: str, unit: str = "m") -> str:
+        world.does("depth")
+        return f"{world.happened.count('depth')} m"
+
+    options = {"tools": [depth, world.tools[1]]}
+    await world.agent(provider, **options).run(PROMPT, session=session())
+    world.fails["tide"] = PowerCut()
+    with pytest.raises(PowerCut):
+        await world.agent(provider, **options).run("again", session=session())
+    await world.agent(provider, **options).run("other", session=session())
+
+    answered = [each for each in await provider.get_messages("s") if each.role == "tool"]
+    assert [each.contents[0].result for each in answered] == ["1 m", "2 m", "3 m"]
+
+
 async def test_what_a_tool_raised_is_told_again_as_it_was(
     world: World, provider: HoldfastHistoryProvider
 ) -> None:

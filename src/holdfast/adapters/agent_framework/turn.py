@@ -24,7 +24,7 @@ from holdfast.adapters.agent_framework.results import (
 )
 from holdfast.adapters.agent_framework.turn_state import State
 from holdfast.adapters.journal import Effects, ToolJournal
-from holdfast.errors import HoldfastError
+from holdfast.errors import ApprovalDeniedError, HoldfastError
 
 if TYPE_CHECKING:
     from holdfast.session.async_run import AsyncRun
@@ -65,9 +65,9 @@ class Turn:
             messages = loaded(turn_state.inputs_of(state))
             self._count(state["messages"][: state["turn"]["start"]])
             return messages
+        self._count(state["messages"])
         if is_open:
             turn_state.left(state, self._output_of)
-        self._count(state["messages"])
         state["system"] = system or state.get("system", [])
         state["session"] = self._session_now()
         turn_state.begun(state, inputs)
@@ -194,6 +194,9 @@ class Turn:
 
         try:
             output = await self.journal.call(context.function.name, key, arguments, tool)
+        except ApprovalDeniedError as denied:  # the framework would only say that it failed
+            context.result = str(denied)
+            return
         except HoldfastError as error:
             if self.journal.problem is not None:  # not for the model: it ends the run
                 raise MiddlewareFailure(str(error)) from error

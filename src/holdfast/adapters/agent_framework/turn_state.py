@@ -162,6 +162,8 @@ def left(state: State, output_of: Callable[[str], Any]) -> None:
     begin = tail(state)
     given = [each.get("call_id") for each in results_in(state["messages"][begin:])]
     asked = list(calls_in(state["messages"][_last_answer(state) : begin]))
+    if not state["turn"]["responses"] and _is_decision(inputs_of(state)):
+        asked = _last_calls(state["messages"][:begin])
     state.pop("turn")
     missing = [call for call in asked if call.get("call_id") not in given]
     if missing:
@@ -172,6 +174,16 @@ def left(state: State, output_of: Callable[[str], Any]) -> None:
 def _last_answer(state: State) -> int:
     responses = state["turn"]["responses"]
     return int(responses[-1]["at"]) if responses else tail(state)
+
+
+def _is_decision(messages: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether messages answer a question of approval."""
+    return any(each.get("type") == "function_approval_response" for each in _contents(messages))
+
+
+def _last_calls(messages: Sequence[Native]) -> list[Mapping[str, Any]]:
+    """Return the calls of the last answer of a model that made some."""
+    return next(filter(None, (list(calls_in([each])) for each in reversed(messages))), [])
 
 
 def calls_in(messages: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
@@ -213,20 +225,18 @@ def repaired(messages: Sequence[Native]) -> list[Native]:
     """Return messages in which every call has its answer, as models take them.
 
     A call that a crash left behind is dropped where it was made again, and else answered.
-    Questions of approval that are open keep their calls open.
+    An answer whose question of approval is open stays as it is, with all its calls: the framework
+    runs them together once the question is answered.
     """
-    waiting = {
-        (each.get("function_call") or {}).get("call_id")
-        for each in _contents(messages)
-        if each.get("type") == "function_approval_request"
-    }
     made: list[Native] = []
     for i, message in enumerate(messages):
         calls = list(calls_in([message]))
         later = messages[i + 1 :] if calls else []
-        results = {each.get("call_id") for each in results_in(_until_asked_again(later))}
-        missing = [call for call in calls if call.get("call_id") not in {*results, *waiting}]
-        if not missing:
+        after = _until_asked_again(later)
+        results = {each.get("call_id") for each in results_in(after)}
+        missing = [call for call in calls if call.get("call_id") not in results]
+        waiting = _questioned([message, *after])
+        if not missing or any(call.get("call_id") in waiting for call in missing):
             made.append(message)
             continue
         again = {call.get("call_id") for call in calls_in(later)}
@@ -238,6 +248,15 @@ def repaired(messages: Sequence[Native]) -> list[Native]:
         if rest:
             made.append(_tool_message([interrupted(call) for call in rest]))
     return made
+
+
+def _questioned(messages: Sequence[Mapping[str, Any]]) -> set[Any]:
+    """Return the calls that questions of approval in messages are about."""
+    return {
+        (each.get("function_call") or {}).get("call_id")
+        for each in _contents(messages)
+        if each.get("type") == "function_approval_request"
+    }
 
 
 def _until_asked_again(messages: Sequence[Native]) -> list[Native]:
