@@ -20,6 +20,7 @@ from holdfast import (
 )
 from holdfast.adapters.journal import ToolEffect
 from holdfast.adapters.openai_agents import HoldfastRunner
+from holdfast.session.async_run import AsyncRun
 from tests.frameworks.openai_agents_world import (
     EVERYTHING,
     World,
@@ -129,6 +130,24 @@ async def test_an_approval_that_is_delivered_again_makes_no_call_twice(
     assert (await go("more")).final_output == "done: sent c"
     with pytest.raises(AdapterError, match="is past this RunState"):
         await go(second)
+
+
+async def test_an_approval_whose_run_ended_untold_gives_that_end_once_more(
+    world: World, client: SyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = world.agent()
+    agent.tools[1].needs_approval = True
+    state = (await HoldfastRunner.run(agent, "go", session_id="s", client=client)).to_state()
+    state.approve(state.get_interruptions()[0], always_approve=True)
+    await HoldfastRunner.run(agent, state, session_id="s", client=client)
+    assert world.happened == EVERYTHING
+
+    with monkeypatch.context() as patched:
+        patched.setattr(AsyncRun, "follows_crash", True)
+        result = await HoldfastRunner.run(agent, state, session_id="s", client=client)
+
+    assert result.final_output == "done: sent c"
+    assert world.happened == EVERYTHING
 
 
 async def test_an_approval_of_a_run_that_was_left_is_refused(
