@@ -12,6 +12,7 @@ from agents import Agent, Runner, UserError, function_tool
 from agents.testing import assistant_message, function_call
 
 from holdfast import (
+    AdapterError,
     HoldfastError,
     StillWaitingError,
     SyncClient,
@@ -19,6 +20,7 @@ from holdfast import (
 )
 from holdfast.adapters.journal import ToolEffect
 from holdfast.adapters.openai_agents import HoldfastRunner
+from holdfast.session.async_run import AsyncRun
 from tests.frameworks.openai_agents_world import (
     EVERYTHING,
     World,
@@ -95,6 +97,113 @@ async def test_a_run_that_waits_can_be_left_for_another_prompt(
 
     assert "interrupted" in result.final_output
     assert world.happened == ["model 0", "look a"]
+
+
+async def test_an_approval_that_is_delivered_again_makes_no_call_twice(
+    world: World, client: SyncClient
+) -> None:
+    async def go(given: Any) -> Any:
+        agent = world.agent()
+        agent.tools[1].needs_approval = True
+        return await HoldfastRunner.run(
+            agent, given, session_id="s", client=client, effects={"send": "irreversible"}
+        )
+
+    first = (await go("go")).to_state()
+    first.approve(first.get_interruptions()[0])
+    second = (await go(first)).to_state()
+    again = await go(first)  # the run waits for the next approval
+    assert [item.raw_item.call_id for item in again.interruptions] == ["c3"]
+    assert world.happened == EVERYTHING[:4]
+
+    second.approve(second.get_interruptions()[0])
+    world.fails_at = "model 3"
+    with pytest.raises(ConnectionError):
+        await go(second)
+    assert (await go(second)).final_output == "done: sent c"  # it goes on where it was
+    assert world.happened == [*EVERYTHING, "model 3"]
+
+    for state in (first, second):
+        with pytest.raises(AdapterError, match="session 's' is past this RunState"):
+            await go(state)
+    assert world.happened == [*EVERYTHING, "model 3"]
+    assert (await go("more")).final_output == "done: sent c"
+    with pytest.raises(AdapterError, match="is past this RunState"):
+        await go(second)
+
+
+async def test_an_approval_whose_run_ended_untold_gives_that_end_once_more(
+    world: World, client: SyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = world.agent()
+    agent.tools[1].needs_approval = True
+    state = (await HoldfastRunner.run(agent, "go", session_id="s", client=client)).to_state()
+    state.approve(state.get_interruptions()[0], always_approve=True)
+    await HoldfastRunner.run(agent, state, session_id="s", client=client)
+    assert world.happened == EVERYTHING
+
+    with monkeypatch.context() as patched:
+        patched.setattr(AsyncRun, "follows_crash", True)
+        result = await HoldfastRunner.run(agent, state, session_id="s", client=client)
+
+    assert result.final_output == "done: sent c"
+    assert world.happened == EVERYTHING
+
+
+async def test_an_approval_of_a_run_that_was_left_is_refused(
+    world: World, client: SyncClient
+) -> None:
+    agent = world.agent()
+    agent.tools[1].needs_approval = True
+    state = (await HoldfastRunner.run(agent, "go", session_id="s", client=client)).to_state()
+    state.approve(state.get_interruptions()[0])
+    other = world.agent(model=scripted(lambda call: [assistant_message("left")]))
+    await HoldfastRunner.run(other, "leave it", session_id="s", client=client)
+
+    with pytest.raises(AdapterError, match="is past this RunState"):
+        await HoldfastRunner.run(agent, state, session_id="s", client=client)
+
+    assert world.happened == ["model 0", "look a"]
+
+
+async def test_an_approval_of_a_call_id_that_was_used_before_is_of_its_own_turn(
+    world: World, client: SyncClient
+) -> None:
+    def script(call: Any) -> list[Any]:
+        if call.input[-1].get("role") == "user":
+            return [function_call("send", {"q": "x"}, call_id="call_0")]
+        return [assistant_message("ok")]
+
+    agent = world.agent(model=scripted(script))
+    agent.tools[1].needs_approval = True
+    states = []
+    for prompt in ("one", "two"):
+        result = await HoldfastRunner.run(agent, prompt, session_id="s", client=client)
+        states.append(result.to_state())
+        states[-1].approve(states[-1].get_interruptions()[0])
+        if len(states) == 2:
+            with pytest.raises(AdapterError, match="is past this RunState"):
+                await HoldfastRunner.run(agent, states[0], session_id="s", client=client)
+        await HoldfastRunner.run(agent, states[-1], session_id="s", client=client)
+
+    assert world.happened == ["send x", "send x"]
+
+
+async def test_a_run_that_was_stopped_and_has_ended_is_not_gone_on_with_again(
+    world: World, client: SyncClient
+) -> None:
+    run = HoldfastRunner.run_streamed(world.agent(), "go", session_id="s", client=client)
+    async for event in run.stream_events():
+        if event.type == "run_item_stream_event":
+            run.cancel(mode="after_turn")
+    state = run.to_state()
+    await HoldfastRunner.run(world.agent(), state, session_id="s", client=client)
+    assert world.happened == EVERYTHING
+
+    with pytest.raises(AdapterError, match="is past this RunState"):
+        await HoldfastRunner.run(world.agent(), state, session_id="s", client=client)
+
+    assert world.happened == EVERYTHING
 
 
 async def test_a_call_that_is_denied_is_told_to_the_model(world: World, client: SyncClient) -> None:
@@ -176,6 +285,62 @@ async def test_a_call_of_unknown_end_reaches_the_user_and_is_decided(
     assert result.final_output == "done: sent c"
     assert "send b" not in world.happened
     assert world.happened.count("model 0") == 1
+
+
+def _in_own_words(context: Any, error: Exception) -> str:
+    return f"Sorry: {error}"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (..., "send failed: the bank said no"),
+        (None, "send failed: the bank said no"),
+        (_in_own_words, "Sorry: the bank said no"),
+    ],
+)
+async def test_a_call_that_somebody_says_has_failed_is_told_to_the_model_and_not_made(
+    world: World, client: SyncClient, words: Any, told: str
+) -> None:
+    async def go() -> Any:
+        tools = world.tools()
+        if words is not ...:
+            tools[1]._failure_error_function = words
+            tools[1]._use_default_failure_error_function = False
+        return await HoldfastRunner.run(
+            world.agent(tools=tools),
+            "go",
+            session_id="s",
+            client=client,
+            effects={"send": "irreversible"},
+        )
+
+    await _cut_off(world, client, effects={"send": "irreversible"})
+    (call,) = client.unknown_effects()
+    client.resolve(call.effect_id, failed="the bank said no")
+    world.fails_at = "model 2"
+    with pytest.raises(ConnectionError):
+        await go()
+
+    assert (await go()).final_output == "done: sent c"
+    assert _outputs(client, "s") == ["found a", told, "sent c"]
+    assert "send b" not in world.happened
+    assert world.happened.count("model 0") == 1
+
+
+async def test_a_call_that_somebody_says_has_failed_is_told_where_its_run_is_left(
+    world: World, client: SyncClient
+) -> None:
+    await _cut_off(world, client, effects={"send": "irreversible"})
+    (call,) = client.unknown_effects()
+    client.resolve(call.effect_id, failed="the bank said no")
+    other = scripted(lambda call: [assistant_message(outputs(call)[-1])])
+
+    result = await HoldfastRunner.run(
+        world.agent(model=other), "leave it", session_id="s", client=client
+    )
+
+    assert result.final_output == "send failed: the bank said no"
 
 
 async def test_a_local_call_of_unknown_end_is_made_again(world: World, client: SyncClient) -> None:

@@ -15,6 +15,7 @@ from agents import RunState
 
 from holdfast.adapters.journal import ToolJournal
 from holdfast.adapters.openai_agents.answers import Answer
+from holdfast.adapters.openai_agents.decisions import is_past, is_same_moment
 from holdfast.adapters.openai_agents.tool_calls import ToolCalls
 from holdfast.core.conversation.frameworks import openai_agents
 from holdfast.core.conversation.frameworks.openai_items import (
@@ -86,10 +87,11 @@ class Progress:
         state = self._checked_state()
         ended = state.pop("ended", None)
         self.tools.begin(state["items"])
-        if self._is_untold(given, ended):
+        decided = self._to_json(given) if isinstance(given, RunState) else None
+        if self._is_untold(given, decided, ended):
             state.update(ended)
-        if isinstance(given, RunState):
-            await self._decided(given)
+        if decided is not None:
+            await self._decided(decided)
         elif state["run"] is None or not _is_same(given, self._unfinished["prompt"]):
             await self._prompted(given)
         else:
@@ -117,15 +119,28 @@ class Progress:
             "Agents SDK; roll it back to a checkpoint that does, or use another session_id"
         )
 
-    def _is_untold(self, given: Any, ended: Any) -> bool:
+    def _is_untold(self, given: Any, decided: dict[str, Any] | None, ended: Any) -> bool:
         """Return whether a run had ended, and its process was killed before it could say so."""
-        if self._state["run"] is not None or ended is None or isinstance(given, RunState):
+        if self._state["run"] is not None or ended is None or not self._run.follows_crash:
             return False
-        return self._run.follows_crash and _is_same(given, ended["run"]["prompt"])
+        if decided is None:
+            return _is_same(given, ended["run"]["prompt"])
+        return is_past(decided, self._state["items"]) and not is_past(decided, ended["items"])
 
-    async def _decided(self, given: RunState[Any, Any]) -> None:
-        known = self._state["run"] or {"prompt": [], "outputs": {}}
-        state = self._to_json(given)
+    async def _decided(self, state: dict[str, Any]) -> None:
+        """Go on with decisions; a run that they were given to before goes on where it is."""
+        known = self._state["run"] or {"prompt": [], "state": None, "outputs": {}}
+        if not is_same_moment(state, known["state"]):
+            if is_past(state, self._state["items"]):
+                raise AdapterError(
+                    f"session {self._run.session_id!r} is past this RunState: its calls have "
+                    "their answers there, so nothing was run. Give a prompt to go on, or roll the "
+                    "session back to before the decision"
+                )
+            native = openai_agents.extract(self._state)
+            if self._state["run"] is not None and native and is_past(state, native.messages):
+                self._is_kept = True
+                return
         if not self._state["items"]:
             self._state["items"] = item_list(state["original_input"])
         self._state["run"] = {**known, "state": state, "answer": None}
