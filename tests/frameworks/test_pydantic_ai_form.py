@@ -1,6 +1,7 @@
 """Conversations of Pydantic AI's agents go to other frameworks, and others' come to them."""
 
-from collections.abc import Iterator
+from base64 import b64encode
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +129,124 @@ async def test_calls_that_came_from_elsewhere_are_run_when_the_turn_goes_on(
     result = await agent.run()
     assert (result.output, ran) == ("12 m deep", ["Süd"])
     assert answers_in(result.all_messages()) == {"c1": "12 m"}
+
+
+def half_answered(
+    client: SyncClient, prompt: Any = "How deep?", calls: Sequence[str] = ("depth", "tide")
+) -> None:
+    """Have session s go on where elsewhere one of some calls was answered."""
+    asked = [{"id": name, "function": {"name": name, "arguments": "{}"}} for name in calls]
+    state = {
+        "messages": [
+            {"role": "user", "content": prompt},
+            {"role": "assistant", "content": "Wait.", "tool_calls": asked},
+            {"role": "tool", "tool_call_id": "depth", "content": "12 m"},
+        ]
+    }
+    elsewhere = client.save("custom", execution_state=state, session_id="e")
+    client.continue_in(elsewhere, "pydantic_ai", session_id="s")
+
+
+class Harbour:
+    """Two tools, one of which can be cut off."""
+
+    def __init__(self) -> None:
+        self.ran: list[str] = []
+        self.cut = False
+
+    def depth(self) -> str:
+        self.ran.append("depth")
+        return "13 m"
+
+    def tide(self) -> str:
+        self.ran.append("tide")
+        if self.cut:
+            self.cut = False
+            raise PowerCut
+        return "rising"
+
+
+BOTH_ANSWERS = {"depth": "12 m", "tide": "rising"}
+
+
+@pytest.mark.parametrize("instructions", [None, "Be brief."])
+@pytest.mark.parametrize("is_cut", [False, True])
+@pytest.mark.parametrize("prompt", [None, "How deep?"])
+async def test_of_calls_half_of_which_were_answered_elsewhere_the_others_are_run(
+    client: SyncClient, prompt: str | None, is_cut: bool, instructions: str | None
+) -> None:
+    half_answered(client)
+    harbour, script = Harbour(), Script("never", "12 m deep")
+    capability = HoldfastCapability(client, session_id="s")
+    tools = [harbour.depth, harbour.tide]
+    agent = agent_of(script, capability, tools, instructions=instructions)
+    harbour.cut = is_cut
+    if is_cut:
+        with pytest.raises(PowerCut):
+            await agent.run(prompt)
+    result = await agent.run(prompt)
+    assert result.output == "12 m deep"
+    assert harbour.ran == ["tide", "tide"][: 1 + is_cut]
+    assert answers_in(script.asked[0]) == answers_in(result.all_messages()) == BOTH_ANSWERS
+    assert said_in(result.all_messages()).count("user-prompt") == 1
+    assert found("s", client).problems() == []
+
+
+async def test_a_stream_runs_them_too(client: SyncClient) -> None:
+    half_answered(client)
+    harbour, script = Harbour(), Script("never", "12 m deep")
+    capability = HoldfastCapability(client, session_id="s")
+    agent = agent_of(script, capability, [harbour.depth, harbour.tide])
+    async with agent.run_stream("How deep?") as result:
+        await result.get_output()
+    assert (harbour.ran, answers_in(script.asked[0])) == (["tide"], BOTH_ANSWERS)
+    assert found("s", client).problems() == []
+
+
+async def test_another_prompt_leaves_them_with_what_they_gave(client: SyncClient) -> None:
+    half_answered(client, calls=["depth", "tide", "pilot"])
+    harbour = Harbour()
+    script = Script("never", "as you like")
+    agent = agent_of(script, HoldfastCapability(client, session_id="s"), [harbour.depth])
+    agent.tool_plain(harbour.tide, sequential=True)
+
+    @agent.tool_plain(sequential=True)
+    def pilot() -> str:
+        raise PowerCut
+
+    with pytest.raises(PowerCut):
+        await agent.run()
+    answers = answers_in((await agent.run("Never mind.")).all_messages())
+    assert "interrupted" in answers.pop("pilot")
+    assert (harbour.ran, answers) == (["tide"], BOTH_ANSWERS)
+    assert found("s", client).problems() == []
+
+
+async def test_a_call_that_a_later_prompt_passed_over_is_answered_as_interrupted(
+    client: SyncClient,
+) -> None:
+    half_answered(client)
+    turn = client.restore(client.timeline("pydantic_ai", "s")[0].checkpoint_id).execution_state
+    turn["messages"][-1]["parts"].append({"part_kind": "user-prompt", "content": "Well?"})
+    client.save("pydantic_ai", execution_state=turn, session_id="t", framework="pydantic_ai")
+    harbour, script = Harbour(), Script("never", "no idea")
+    capability = HoldfastCapability(client, session_id="t")
+    agent = agent_of(script, capability, [harbour.depth, harbour.tide])
+    assert (await agent.run()).output == "no idea"
+    assert harbour.ran == []
+    assert found("t", client).problems() == []
+
+
+async def test_a_prompt_with_a_picture_is_known_again_after_a_move(client: SyncClient) -> None:
+    url = f"data:image/png;base64,{b64encode(PNG.data).decode()}"
+    picture = {"type": "image_url", "image_url": {"url": url}}
+    half_answered(client, [{"type": "text", "text": "Where is it?"}, picture])
+    harbour, script = Harbour(), Script("never", "there")
+    capability = HoldfastCapability(client, session_id="s")
+    agent = agent_of(script, capability, [harbour.depth, harbour.tide])
+    result = await agent.run(["Where is it?", PNG])
+    assert said_in(result.all_messages()).count("user-prompt") == 1
+    assert harbour.ran == ["tide"]
 
 
 async def test_the_prompt_that_was_not_answered_elsewhere_is_not_doubled(

@@ -226,6 +226,30 @@ async def test_a_mail_of_which_nobody_knows_whether_it_was_sent_is_not_sent_agai
     assert sent == ["bob"]
 
 
+@pytest.mark.parametrize("prompt", ["mail bob", "something else"])
+async def test_a_mail_that_somebody_says_failed_is_told_to_the_model_and_not_sent_again(
+    client: SyncClient, prompt: str
+) -> None:
+    agent, sent, _ = await cut_off_send(client)
+    with client.session("pydantic_ai", "s") as run:
+        (unknown,) = run.unknown_effects()
+        unknown.mark_failed("the server said no")
+    result = await agent.run(prompt)
+    assert (result.output, sent) == ("done", ["bob"])
+    (part,) = [p for m in result.all_messages() for p in m.parts if isinstance(p, ToolReturnPart)]
+    assert (part.outcome, part.content) == ("failed", "the server said no")
+
+
+async def test_an_error_that_somebody_says_a_tool_raised_is_raised(client: SyncClient) -> None:
+    agent, sent, _ = await cut_off_send(client)
+    with client.session("pydantic_ai", "s") as run:
+        (unknown,) = run.unknown_effects()
+        unknown.mark_failed(ConnectionError("down"))
+    with pytest.raises(ConnectionError, match="down"):
+        await agent.run("mail bob")
+    assert sent == ["bob"]
+
+
 async def test_what_was_sent_is_not_sent_again_after_a_rollback(client: SyncClient) -> None:
     sent: list[str] = []
 

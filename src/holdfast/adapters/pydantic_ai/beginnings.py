@@ -10,6 +10,7 @@ from pydantic_ai.messages import (
     ModelRequest,
     ModelResponse,
     RetryFeedbackPart,
+    ToolCallPart,
     ToolReturnPart,
     UserPromptPart,
     repair_messages,
@@ -21,6 +22,7 @@ from holdfast.adapters.pydantic_ai.tool_outputs import answer_parts
 from holdfast.adapters.pydantic_ai.turns import (
     Turn,
     digest_of,
+    is_prompt,
     prompt_in_json,
     same_history,
     usage_from_json,
@@ -40,7 +42,9 @@ class Beginning:
     is_kept: bool = False
     """Whether the request that is about to be sent is kept already."""
     answer: ModelResponse | None = None
-    """The model's answer, if the history ends with one that was not acted on."""
+    """The model's answer, if there is one that was not acted on, with the calls that are open."""
+    answers: ModelRequest | None = None
+    """What came from elsewhere for other calls of that answer: it follows it in the history."""
     usage: RunUsage = field(default_factory=RunUsage)
     """What the turn has used before it was cut off."""
     is_left: bool = False
@@ -60,7 +64,7 @@ def begin(
         return Beginning(asked, node, list(given))
     _check_history(turn, history, session_id)
     messages = loaded(turn.messages)
-    is_same = prompt is None or prompt == turn.prompt
+    is_same = prompt is None or is_prompt(prompt, turn.prompt)
     results = node.deferred_tool_results
     has_results = results is None or _are_answered(results, messages)
     if turn.finished and is_again and is_same and has_results:
@@ -90,8 +94,40 @@ def _resumed(turn: Turn, messages: list[Any], node: Any, has_results: bool) -> B
         return Beginning(turn, node, messages, usage=usage)
     node = replace(node, user_prompt=None, deferred_tool_results=None)
     last = messages[-1]
-    answer = last if isinstance(last, ModelResponse) and last.state == "complete" else None
-    return Beginning(turn, node, messages, isinstance(last, ModelRequest), answer, usage)
+    if isinstance(last, ModelRequest) and (answer := _open_part(messages)) is not None:
+        return Beginning(turn, node, messages[:-1], answer=answer, answers=last, usage=usage)
+    if isinstance(last, ModelRequest):
+        whole = list(repair_messages(messages))
+        return Beginning(turn, node, whole, is_kept=whole == messages, usage=usage)
+    answer = last if last.state == "complete" else None
+    return Beginning(turn, node, messages, answer=answer, usage=usage)
+
+
+def _open_part(messages: list[Any]) -> ModelResponse | None:
+    """Return the model's last answer with those of its calls that are open, if only some are.
+
+    Only a conversation that came from elsewhere has some: here a request holds what all gave.
+    """
+    still_open = [call.tool_call_id for call in open_calls(messages)]
+    if not still_open or not all(isinstance(part, ToolReturnPart) for part in messages[-1].parts):
+        return None
+    said = messages[-2]
+    parts = [
+        part
+        for part in said.parts
+        if not isinstance(part, ToolCallPart) or part.tool_call_id in still_open
+    ]
+    return replace(said, parts=parts)
+
+
+def open_calls(messages: Sequence[Any]) -> list[Any]:
+    """Return the calls of the model's last answer that have none themselves."""
+    answered: set[str] = set()
+    for message in messages[:-3:-1]:
+        if isinstance(message, ModelResponse):
+            return [call for call in message.tool_calls if call.tool_call_id not in answered]
+        answered |= {p.tool_call_id for p in message.parts if isinstance(p, ToolReturnPart)}
+    return []
 
 
 def _are_answered(results: Any, messages: list[Any]) -> bool:
@@ -110,9 +146,8 @@ def closed(messages: list[Any], done: Mapping[str, Any]) -> list[Any]:
 
     ``done`` is what those gave that ended, by their ids.
     """
-    last = messages[-1]
-    if isinstance(last, ModelResponse) and done:
-        calls = [call for call in last.tool_calls if call.tool_call_id in done]
+    if done:
+        calls = [call for call in open_calls(messages) if call.tool_call_id in done]
         parts = [part for call in calls for part in answer_parts(call, done[call.tool_call_id])]
         messages = [*messages, ModelRequest(parts=parts)]
     return list(repair_messages(messages))

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic_ai import CallToolsNode, ModelRequestNode, RunContext, UserPromptNode
 from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering, Instrumentation
-from pydantic_ai.messages import ModelResponse
+from pydantic_ai.messages import ModelRequest, ModelResponse
 
 from holdfast.adapters.journal import Effects, ToolJournal, checked_effects
 from holdfast.adapters.pydantic_ai import beginnings
@@ -47,6 +47,8 @@ class SessionRun(AbstractCapability[Any]):
         self._begun = False
         self._answer: ModelResponse | None = None
         """The model's answer that a resumed run begins with, where nothing is to be asked."""
+        self._answers: ModelRequest | None = None
+        """What other calls of that answer gave elsewhere."""
         self._is_kept = False
         """Whether the next request is one that is kept already."""
         self._last: Any = None
@@ -85,6 +87,9 @@ class SessionRun(AbstractCapability[Any]):
 
     async def before_node_run(self, ctx: RunContext[Any], *, node: Any) -> Any:
         """Have a run begin where its session stands."""
+        if self._answers is not None and isinstance(node, CallToolsNode):
+            ctx.messages.append(self._answers)
+            self._answers = None
         if self._begun or not isinstance(node, UserPromptNode):
             return node
         self._begun = True
@@ -99,6 +104,7 @@ class SessionRun(AbstractCapability[Any]):
         ctx.messages[:] = messages
         ctx.usage.incr(begun.usage)
         self._turn, self._answer, self._is_kept = begun.turn, begun.answer, begun.is_kept
+        self._answers = begun.answers
         return begun.node
 
     @property
@@ -147,6 +153,8 @@ class SessionRun(AbstractCapability[Any]):
         self._journal.check()
         if isinstance(node, UserPromptNode) and self._answer is not None:
             answer, self._answer = self._answer, None
+            if self._answers is not None:
+                return CallToolsNode(answer)
             return result if isinstance(result, CallToolsNode) else CallToolsNode(answer)
         if isinstance(node, ModelRequestNode) and ctx.messages[-1] is not self._last:
             await self._checkpoint(ctx, ctx.messages, "model")

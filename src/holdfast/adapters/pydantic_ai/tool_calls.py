@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from pydantic_ai import RunContext
-from pydantic_ai.exceptions import SkipToolExecution
+from pydantic_ai.exceptions import SkipToolExecution, ToolFailed
 from pydantic_ai.messages import ModelRequest, ModelResponse, ToolReturn, ToolReturnPart
 from pydantic_ai.tools import DeferredToolRequests, ToolDenied
 
 from holdfast.adapters.journal import ToolJournal
+from holdfast.adapters.pydantic_ai.beginnings import open_calls
 from holdfast.adapters.pydantic_ai.delegation import OuterCall, inside
 from holdfast.adapters.pydantic_ai.tool_outputs import (
     SIGNALS,
@@ -18,7 +19,7 @@ from holdfast.adapters.pydantic_ai.tool_outputs import (
     kept_return,
     kept_signal,
 )
-from holdfast.errors import ApprovalDeniedError
+from holdfast.errors import ApprovalDeniedError, RunError
 from holdfast.session.async_run import AsyncRun
 
 _NOTHING = object()
@@ -40,9 +41,11 @@ class ToolCalls:
         asked = call.args_as_dict()
         live: Any = _NOTHING
         signal: Exception | None = None
+        is_made = False
 
         async def tool(arguments: Any) -> Any:
-            nonlocal live, signal
+            nonlocal live, signal, is_made
+            is_made = True
             given = args if arguments == asked else _validated(ctx, call, arguments)
             with inside(outer):
                 try:
@@ -56,6 +59,10 @@ class ToolCalls:
             kept = await self._journal.call(call.tool_name, key, asked, tool)
         except ApprovalDeniedError as denied:
             return ToolDenied(str(denied))
+        except RunError as error:
+            if is_made or not self._is_said_of(key, error):
+                raise
+            raise ToolFailed(str(error)) from None
         if signal is not None:
             raise signal
         if live is not _NOTHING:
@@ -72,10 +79,9 @@ class ToolCalls:
 
         They are made again, which runs none of them: so the journal knows that they are over.
         """
-        last = messages[-1]
         done: dict[str, Any] = {}
         ended = {call.key: call for call in self._run.effects if call.status != "started"}
-        for call in last.tool_calls if isinstance(last, ModelResponse) else ():
+        for call in open_calls(messages):
             key = _key_of(messages, call)
             if key not in ended:
                 continue
@@ -87,9 +93,19 @@ class ToolCalls:
     async def _outcome(self, call: Any, key: str) -> Any:
         try:
             return await self._journal.call(call.tool_name, key, call.args_as_dict(), _is_over)
-        except Exception:  # what the tool raised then, or that it was denied
+        except Exception as error:  # what the tool raised then, or that it was denied
             self._journal.check()
-            return _NOTHING
+            is_said = self._is_said_of(key, error)
+            return kept_signal(ToolFailed(str(error))) if is_said else _NOTHING
+
+    def _is_said_of(self, key: str, error: Exception) -> bool:
+        """Return whether an error is what somebody said of a call: that it failed, and why.
+
+        The text is for the model. What a tool itself raised, or is said to have, ends the run.
+        """
+        return type(error) is RunError and any(
+            call.key == key and call.status == "failed" for call in self._run.effects
+        )
 
     def answered(self, messages: Sequence[Any], output: Any) -> list[Any]:
         """Return the messages of a run that has ended, with an answer to every call.

@@ -77,7 +77,8 @@ def kept_signal(signal: Exception) -> dict[str, Any]:
     if isinstance(signal, (ToolRetryError, ToolFailedError)):
         part = signal.tool_retry if isinstance(signal, ToolRetryError) else signal.tool_failed
         return _marked(kind, dumped([ModelRequest(parts=[part])])[0]["parts"])
-    return _marked(kind, _parts(str(signal), None, None))
+    outcome = "retried" if isinstance(signal, ModelRetry) else "failed"
+    return _marked(kind, [{**_parts(str(signal), None, None)[0], "outcome": outcome}])
 
 
 def given_again(kept: Any) -> tuple[Any, RunUsage | None]:

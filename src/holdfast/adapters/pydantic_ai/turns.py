@@ -67,6 +67,15 @@ def prompt_in_json(prompt: Any) -> Any:
     return content
 
 
+def is_prompt(asked: Any, kept: Any) -> bool:
+    """Return whether a prompt in JSON form is one that was kept, here or by who had it before."""
+    if asked == kept or kept is None:
+        return bool(asked == kept)
+    part = {"part_kind": "user-prompt", "content": kept}
+    (request,) = loaded([{"kind": "request", "parts": [part]}])
+    return bool(asked == prompt_in_json(request.parts[0].content))
+
+
 def digest_of(messages: Sequence[Any]) -> str | None:
     """Return what tells a history that was given from another; None for none."""
     return hashlib.sha256(to_json(list(messages))).hexdigest() if messages else None

@@ -254,12 +254,13 @@ def _state(messages: list[Any], conversation: Conversation) -> Any:
     )
     prompts = [
         part["content"]
-        for part in (last["parts"] if last is not None else ())
+        for message in messages
+        for part in message["parts"]
         if part["part_kind"] == "user-prompt"
     ]
     return {
         "messages": messages,
-        "prompt": prompts[-1] if prompts else None,
+        "prompt": prompts[-1] if prompts and not is_answered else None,
         "finished": is_answered,
         "usage": None,
         "deferred": None,
