@@ -431,6 +431,8 @@ def test_another_prompt_while_a_call_is_unknown_is_refused_and_writes_nothing(
 
     if made_again:
         working = agent(storage, model, first, second, effects=effects)
+    with pytest.raises(HoldfastStorageError, match=r"^second\("):
+        working(prompt_once(working, PROMPT))
     for _ in range(2):
         with pytest.raises(UnknownEffectError, match=r"^second\(.*holdfast resolve"):
             working(prompt_once(working, "something else"))
@@ -439,7 +441,6 @@ def test_another_prompt_while_a_call_is_unknown_is_refused_and_writes_nothing(
 
     with storage.client.session("strands", "s1") as run:
         run.unknown_effects()[0].mark_done("was sent")
-    working = agent(storage, model, first, second, effects=effects)
     working(prompt_once(working, PROMPT))
     assert results(working.messages) == [[{"text": "one"}], [{"text": "was sent"}]]
     assert sorted(calls) == ["first", "second"]

@@ -21,6 +21,7 @@ from strands.plugins import Plugin
 from strands.types.events import ToolResultEvent, TypedEvent
 
 from holdfast.adapters.journal import Effects, checked_effects
+from holdfast.adapters.strands.errors import HoldfastStorageError
 from holdfast.adapters.strands.going_on import check_decided, check_goes_on, fingerprint_in
 from holdfast.adapters.strands.keys import Place
 from holdfast.core.conversation.frameworks.strands import answer_of, tool_result
@@ -50,8 +51,8 @@ class HoldfastPlugin(Plugin):
         self._storage = storage
         self._effects = checked_effects(effects)
         self._approval = approval
-        self._held: dict[int, str] = {}
-        """The sessions that are held, by the ids of the agents in them."""
+        self._held: dict[int, OpenRun] = {}
+        """The runs that hold sessions, by the ids of the agents in them."""
         self._seen: WeakKeyDictionary[Agent, str | None] = WeakKeyDictionary()
         """What each agent read or wrote last."""
 
@@ -79,7 +80,7 @@ class HoldfastPlugin(Plugin):
         except HoldfastError:
             await self._storage.runs.end(place.session_id, asyncio.CancelledError())
             raise
-        self._held[id(agent)] = place.session_id
+        self._held[id(agent)] = opened
 
     async def _opened(self, agent: Agent, place: Place) -> OpenRun:
         tags = {"native_session_id": agent.session_id}
@@ -91,27 +92,36 @@ class HoldfastPlugin(Plugin):
         self._seen[event.agent] = self._storage.seen(_place(event.agent))
 
     async def _before_saved(self, event: MessageAddedEvent) -> None:
-        """Look before a message is saved that is added outside of an invocation.
-
-        Strands answers calls that were cut off before it begins one. What is refused is taken back.
-        """
+        """Look before a message is saved; one that is refused is taken back."""
         agent = event.agent
-        if id(agent) in self._held or agent._session_manager is None:
+        if agent._session_manager is None:
             return
-        place = _place(agent)
         before = [message for message in agent.messages if message is not event.message]
+        held = self._held.get(id(agent))
         try:
-            if self._seen.get(agent) is None and not await self._storage.list(place.key):
-                return  # there is no session yet
-            opened = await self._opened(agent, place)
-            try:
-                check_goes_on(before, self._seen.get(agent), opened.run.state, place)
-                check_decided(opened.run.unknown_effects())
-            finally:
-                await self._storage.runs.end(place.session_id, asyncio.CancelledError())
+            if held is None or held.problem is not None:
+                await self._let_go(agent)  # what went wrong was told
+                await self._check_outside(agent, before)
+            elif held.journal.problem is not None:
+                raise HoldfastStorageError(str(held.journal.problem)) from held.journal.problem
         except HoldfastError:
             agent.messages[:] = before
             raise
+
+    async def _check_outside(self, agent: Agent, before: list[Any]) -> None:
+        """Look whether an agent may add to its session outside of an invocation.
+
+        Strands answers calls that were cut off before it begins one.
+        """
+        place, seen = _place(agent), self._seen.get(agent)
+        if seen is None and not await self._storage.list(place.key):
+            return  # there is no session yet
+        opened = await self._opened(agent, place)
+        try:
+            check_goes_on(before, seen, opened.run.state, place)
+            check_decided(opened.run.unknown_effects())
+        finally:
+            await self._storage.runs.end(place.session_id, asyncio.CancelledError())
 
     def _saved(self, event: MessageAddedEvent) -> None:
         seen = self._storage.seen(_place(event.agent))
@@ -122,18 +132,19 @@ class HoldfastPlugin(Plugin):
         await self._let_go(event.agent)
 
     async def _let_go(self, agent: Agent) -> None:
-        session_id = self._held.pop(id(agent), None)
-        opened = None if session_id is None else self._storage.runs.of(session_id)
-        if session_id is None or opened is None:
+        held = self._held.pop(id(agent), None)
+        if held is None:
             return
-        self._seen[agent] = fingerprint_in(opened.run.state, _place(agent))
-        await self._storage.runs.end(session_id)
+        place = _place(agent)
+        self._seen[agent] = fingerprint_in(held.run.state, place)
+        if self._storage.runs.of(place.session_id) is held:  # else another is at work there by now
+            await self._storage.runs.end(place.session_id)
 
     async def _execute(
         self, context: ExecuteToolContext, next_fn: _Next
     ) -> AsyncGenerator[TypedEvent, None]:
         """Run a tool, recorded before and after; or give what it gave before."""
-        opened = self._storage.runs.of(self._held.get(id(context.agent), ""))
+        opened = self._held.get(id(context.agent))
         if opened is None:
             async for event in next_fn(context):
                 yield event
