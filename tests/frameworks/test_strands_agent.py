@@ -365,7 +365,7 @@ def test_an_irreversible_call_of_unknown_end_is_not_made_again(storage: Holdfast
     cut(agent(storage, model, second, effects=effects), begun)
 
     working = agent(storage, model, second, effects=effects)
-    with pytest.raises(HoldfastStorageError, match="second") as caught:
+    with pytest.raises(HoldfastStorageError, match=r"^second\(") as caught:
         working(prompt_once(working, PROMPT))
     assert isinstance(caught.value.__cause__, UnknownEffectError)
 
@@ -376,6 +376,156 @@ def test_an_irreversible_call_of_unknown_end_is_not_made_again(storage: Holdfast
     working(prompt_once(working, PROMPT))
     assert results(working.messages) == [[{"text": "sent already"}]]
     assert calls == ["second"]
+
+
+@pytest.mark.parametrize(
+    ("said", "given"),
+    [
+        ("was rising", "was rising"),
+        ({"mail": "ü"}, '{"mail": "ü"}'),
+        ({"type": "tool_call_response"}, '{"type": "tool_call_response"}'),
+        ([1, None], "[1, null]"),
+        (None, "null"),
+        ("", ""),
+    ],
+)
+def test_what_a_person_says_a_call_gave_is_its_result(
+    storage: HoldfastStorage, said: Any, given: str
+) -> None:
+    calls: list[str] = []
+    model = Scripted([[("second", {"x": 1})], ["over"]])
+    begun = asyncio.Event()
+    second = once_cut(calls, storage, begun)
+    effects: Any = {"second": "irreversible"}
+    cut(agent(storage, model, second, effects=effects), begun)
+    with storage.client.session("strands", "s1") as run:
+        run.unknown_effects()[0].mark_done(said)
+
+    working = agent(storage, model, second, effects=effects)
+    working(prompt_once(working, PROMPT))
+
+    (result,) = [b["toolResult"] for b in working.messages[2]["content"]]
+    assert (result["status"], result["content"]) == ("success", [{"text": given}])
+    assert calls == ["second"]
+
+
+@pytest.mark.parametrize("made_again", [True, False])
+def test_another_prompt_while_a_call_is_unknown_is_refused_and_writes_nothing(
+    storage: HoldfastStorage, made_again: bool
+) -> None:
+    calls: list[str] = []
+
+    @tool
+    def first(x: int) -> str:
+        """Do the first thing."""
+        calls.append("first")
+        return "one"
+
+    model = Scripted([[("first", {"x": 1}), ("second", {"x": 1})], ["over"]])
+    begun = asyncio.Event()
+    second = once_cut(calls, storage, begun)
+    effects: Any = {"second": "irreversible"}
+    working = agent(storage, model, first, second, effects=effects)
+    cut(working, begun)
+    before = storage.client.timeline("strands", "s1")
+
+    if made_again:
+        working = agent(storage, model, first, second, effects=effects)
+    with pytest.raises(HoldfastStorageError, match=r"^second\("):
+        working(prompt_once(working, PROMPT))
+    for _ in range(2):
+        with pytest.raises(UnknownEffectError, match=r"^second\(.*holdfast resolve"):
+            working(prompt_once(working, "something else"))
+        assert len(working.messages) == 2
+    assert storage.client.timeline("strands", "s1") == before
+
+    with storage.client.session("strands", "s1") as run:
+        run.unknown_effects()[0].mark_done("was sent")
+    working(prompt_once(working, PROMPT))
+    assert results(working.messages) == [[{"text": "one"}], [{"text": "was sent"}]]
+    assert sorted(calls) == ["first", "second"]
+
+
+# An agent whose session went on without it
+
+
+REFUSED = "is not as this agent knows it.*Make the agent again"
+
+
+@pytest.mark.parametrize("takes_turns_before", [True, False])
+@pytest.mark.parametrize("save_latest_on", ["message", "invocation"])
+def test_an_agent_does_not_write_over_the_turn_of_another(
+    storage: HoldfastStorage, url: str, takes_turns_before: bool, save_latest_on: Any
+) -> None:
+    def made(kept_in: HoldfastStorage) -> Agent:
+        return Agent(
+            model=Scripted([["one"], ["two"], ["three"], ["four"]]),
+            session_manager=SnapshotSessionManager(
+                "s1", storage=kept_in, save_latest_on=save_latest_on
+            ),
+            plugins=[kept_in.plugin()],
+            callback_handler=None,
+        )
+
+    working = made(storage)
+    if takes_turns_before:
+        working("from A")
+        working("from A again")
+    elsewhere = HoldfastStorage(url=url)  # another process
+    made(elsewhere)("from B")
+    asyncio.run(elsewhere.close())
+    steps = storage.client.timeline("strands", "s1")
+
+    for _ in range(2):
+        with pytest.raises(HoldfastStorageError, match=REFUSED):
+            working("from A at last")
+    assert storage.client.timeline("strands", "s1") == steps
+
+    again = made(storage)
+    again("from A at last")
+    assert texts(again.messages)[-4::2] == ["from B", "from A at last"]
+
+
+def test_a_rollback_under_a_living_agent_is_not_undone(storage: HoldfastStorage) -> None:
+    model = Scripted([["one"], ["two"], ["three"]])
+    working = agent(storage, model)
+    working("first")
+    kept = storage.client.timeline("strands", "s1")[0].checkpoint_id
+    working("second")
+    with storage.client.session("strands", "s1") as run:
+        run.rollback(kept)
+
+    with pytest.raises(HoldfastStorageError, match=REFUSED):
+        working("third")
+
+    assert texts(agent(storage, model).messages) == ["first", "one"]
+    manager: Any = working._session_manager
+    asyncio.run(manager.restore_snapshot(working))  # or it is told to read the session again
+    working("third")
+    assert texts(agent(storage, model).messages) == ["first", "one", "third", "two"]
+
+
+def test_what_an_agent_does_between_turns_is_its_own(storage: HoldfastStorage) -> None:
+    @tool
+    def count(x: int) -> str:
+        """Count."""
+        return "counted"
+
+    model = Scripted([["one"], ["two"], ["three"], ["four"], ["five"]])
+    working, other = agent(storage, model, count), agent(storage, model, count)
+    working("first")
+    working.tool.count(x=1)
+    working("second")
+    working.messages.append({"role": "user", "content": [{"text": "by hand"}]})
+    manager: Any = working._session_manager
+    asyncio.run(manager.save_snapshot(working, is_latest=True))
+    working("third")
+    with pytest.raises(HoldfastStorageError, match=REFUSED):
+        other.tool.count(x=1)
+
+    assert other.messages == []
+    said = texts(agent(storage, model, count).messages)
+    assert {"first", "one", "second", "by hand", "third"} <= set(said)
 
 
 def test_rollback_undoes_what_tools_did(storage: HoldfastStorage) -> None:

@@ -6,6 +6,7 @@ A snapshot is written whole with every message. Kept as a value, it costs what c
 from __future__ import annotations
 
 import json
+from hashlib import sha256
 from typing import Any
 
 from holdfast.adapters.strands.errors import HoldfastStorageError
@@ -58,6 +59,11 @@ def bytes_of(content: Any, key: str) -> bytes:
     raise HoldfastStorageError(
         f"what is kept under {key!r} is damaged: roll its session back to a checkpoint before that"
     )
+
+
+def fingerprint(data: bytes) -> str:
+    """Return what tells bytes from others."""
+    return sha256(data).hexdigest()
 
 
 def _written(value: Any, style: int) -> bytes:

@@ -38,6 +38,11 @@ class Place:
             return cls("/".join(parts[:at]), "/".join(parts[at:]))
         return cls(OTHERS, f"{_OTHER}/{'/'.join(parts)}")
 
+    @classmethod
+    def of_latest(cls, session_id: str, agent_id: str) -> Place:
+        """Return where the latest snapshot of an agent is kept."""
+        return cls(session_id, f"session/scopes/agent/{agent_id}/snapshots/snapshot_latest.json")
+
     @property
     def key(self) -> str:
         """The key that is kept here."""

@@ -49,6 +49,8 @@ class HoldfastStorage(Storage):
         """The sessions in which an agent is at work whose tools are journaled."""
         self._said: Recent[Place, int] = Recent(_REMEMBERED)
         """How many messages a snapshot had, to tell what the next write is."""
+        self._seen: Recent[Place, str | None] = Recent(_REMEMBERED)
+        """Which bytes were read or written last, to tell whether others have written since."""
 
     @property
     def client(self) -> SyncClient:
@@ -82,17 +84,20 @@ class HoldfastStorage(Storage):
             f"write {key!r}", self.runs.update(place.session_id, change, name=name, tags=tags)
         )
         self._said.put(place, len(said))
+        self._seen.put(place, contents.fingerprint(bytes(data)))
 
     async def read(self, key: str) -> bytes | None:
         """Return the very bytes that were written under a key; None if there are none."""
         place = Place.of(key)
         kept = await self._head(place.session_id, f"read {key!r}")
-        if kept is None:
-            return None
-        entries = entries_of(kept)
-        others = carried(place.name)
-        content = entries.get(place.name, None if others is None else entries.get(others))
-        return None if content is None else contents.bytes_of(content, key)
+        content = None if kept is None else entry_in(entries_of(kept), place)
+        data = None if content is None else contents.bytes_of(content, key)
+        self._seen.put(place, None if data is None else contents.fingerprint(data))
+        return data
+
+    def seen(self, place: Place) -> str | None:
+        """Return the fingerprint of what was read or written last in a place; None: of nothing."""
+        return self._seen.get(place)
 
     async def delete(self, key: str) -> None:
         """Forget a key; with the last of a session all its checkpoints are removed."""
@@ -174,11 +179,17 @@ def entries_of(kept: Kept) -> Mapping[str, Any]:
     return entries
 
 
+def entry_in(entries: Mapping[str, Any], place: Place) -> Any:
+    """Return what is kept in a place: by its agent, or by none that is named; None if nothing."""
+    others = carried(place.name)
+    return entries.get(place.name, None if others is None else entries.get(others))
+
+
 async def _told(what: str, asked: Awaitable[T]) -> T:
-    """Return what comes of something; what goes wrong is told as Strands has it, and as we do."""
+    """Return what comes of something; what goes wrong is told in its own words first."""
     try:
         return await asked
     except AdapterError:
         raise
     except HoldfastError as error:
-        raise HoldfastStorageError(f"Failed to {what}: {error}") from error
+        raise HoldfastStorageError(f"{error} (Failed to {what})") from error
