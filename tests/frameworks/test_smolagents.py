@@ -306,6 +306,71 @@ def test_functions_that_the_agent_wrote_are_left_out_and_named(
     assert "gone for the agent's code: twice" in caplog.text
 
 
+CLASS = ("class P:", "    def __init__(self):", "        self.x = 1", "p = P()", "many = [p]")
+
+
+def go_on_elsewhere(url: str, task: str, line: str) -> str:
+    """Go on in another process, which has no class that this one has."""
+    program = (
+        "import sys; from tests.frameworks.test_smolagents import *\n"
+        "with Checkpoints(session_id='s', url=sys.argv[1]) as checkpoints:\n"
+        "    print(checkpoints.run(coder(code(sys.argv[3])), sys.argv[2]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program, url, task, line],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stdout.strip() or done.stderr
+
+
+@pytest.mark.parametrize("task", ["Count.", "Another."])
+def test_instances_of_classes_that_the_agent_wrote_are_left_out_and_named(
+    checkpoints: Checkpoints, url: str, task: str
+) -> None:
+    with pytest.raises(PowerCut):
+        checkpoints.run(coder(code(*CLASS, "two = 2", "p"), PowerCut()), "Count.")
+
+    kept = state_of(checkpoints)
+    assert kept["variables"] == {"two": 2}
+    assert kept["left_out"] == ["$.steps[1].output", "P", "__init__", "many", "p"]
+    assert "P object at" in kept["steps"][1]["output"]
+    assert go_on_elsewhere(url, task, "final_answer(two)") == "2"
+
+
+def test_an_answer_of_a_class_that_the_agent_wrote_stops_no_other_task(
+    checkpoints: Checkpoints, url: str
+) -> None:
+    assert checkpoints.run(coder(code(*CLASS, "final_answer(p)")), "Make one.").x == 1
+
+    assert "its answer was of a kind" in go_on_elsewhere(url, "Make one.", "final_answer(2)")
+    assert go_on_elsewhere(url, "Another.", "final_answer(2)") == "2"
+
+
+def test_a_tool_may_be_given_an_instance_of_a_class_that_the_agent_wrote(
+    checkpoints: Checkpoints, url: str
+) -> None:
+    class Look(Tool):
+        name = "look"
+        description = "Look."
+        inputs = {"at": {"type": "any", "description": "at what"}}  # noqa: RUF012
+        output_type = "any"
+
+        def forward(self, at: Any) -> Any:
+            return at.x
+
+    first = coder(code(*CLASS, "seen.append(look(p) + look(at=p))", "stop()"), tools=[Look()])
+    seen: list[int] = []
+    first.python_executor.additional_functions["stop"] = _cut
+    with pytest.raises(PowerCut):
+        checkpoints.run(first, "Look.", additional_args={"seen": seen})
+
+    assert seen == [2]
+
+    assert go_on_elsewhere(url, "Look.", "final_answer(2)") == "2"
+
+
 def test_a_variable_that_cannot_be_kept_is_named(url: str) -> None:
     def build() -> CodeAgent:
         agent = coder(code("stream = open_stream()"), code("final_answer('x')"))
@@ -503,6 +568,30 @@ def test_an_answer_of_the_model_that_cannot_be_recorded_ends_the_run(url: str) -
 
     with pytest.raises(StoreClosedError):
         Checkpoints(session_id="s", client=client).run(agent, "Say it.")
+
+
+def test_a_call_that_a_user_says_has_failed_is_shown_to_the_model_as_that(url: str) -> None:
+    both = [
+        {"id": "call_1", "name": "echo", "arguments": {"text": "a"}},
+        {"id": "call_2", "name": "send", "arguments": {"text": "b"}},
+    ]
+    with Checkpoints(session_id="s", url=url, effects={"send": "irreversible"}) as checkpoints:
+
+        def build(*answers: Any, then: Any = None) -> tuple[ToolCallingAgent, Echo, Echo]:
+            said, sent = Echo(), Echo(then)
+            sent.name = "send"
+            tools = [said, sent]
+            return caller(*answers, tools=tools, max_tool_threads=1), said, sent
+
+        with pytest.raises(PowerCut):
+            checkpoints.run(build(calls(*both), then=_cut)[0], "Say it.")
+        (unknown,) = checkpoints.client.unknown_effects()
+        checkpoints.client.resolve(unknown.effect_id, failed="the post was shut")
+        agent, said, sent = build(final("done"))
+
+        assert checkpoints.run(agent, "Say it.") == "done"
+        assert said.made == sent.made == []
+        assert "the post was shut" in str(agent.model.seen[0])
 
 
 def test_a_tool_whose_end_is_unknown_is_not_run_again_if_it_cannot_be_undone(url: str) -> None:

@@ -57,6 +57,14 @@ def is_listed(cls: type, name: str) -> bool:
     return _listed(name) is cls
 
 
+def unlisted_in(data: bytes) -> str | None:
+    """Return the name of a class in encoded data that no later process finds, if there is one."""
+    for name, cls in list(_unlisted.items()):
+        if name.encode("utf-8", "surrogatepass") in data and not is_listed(cls, name):
+            return name
+    return None
+
+
 def _listed(name: str) -> type | None:
     module_name, _, qualname = name.partition(":")
     module = sys.modules.get(module_name)

@@ -10,7 +10,7 @@ from typing import Any
 
 from holdfast.adapters.journal import ToolEffect
 from holdfast.adapters.smolagents.steps import loaded_message, message_data
-from holdfast.adapters.smolagents.variables import kept_value, loaded_value
+from holdfast.adapters.smolagents.variables import is_only_here, kept_value, loaded_value
 from holdfast.errors import ApprovalDeniedError, HoldfastError
 from holdfast.session.run import Run
 
@@ -62,11 +62,17 @@ class StepJournal:
         effect = self._effects.get(name, _LOCAL)
 
         def journaled(*args: Any, **kwargs: Any) -> Any:
-            def tool(*args: Any, **kwargs: Any) -> Any:
-                return kept_value(forward(*args, **kwargs), f"the output of {name}, $")
+            told, named = [_told(each) for each in args], {k: _told(kwargs[k]) for k in kwargs}
+            pairs = [*zip(told, args, strict=True), *((named[k], kwargs[k]) for k in kwargs)]
+            meant = {id(text): argument for text, argument in pairs}
+
+            def tool(*now: Any, **by_name: Any) -> Any:  # who approved it may have edited some
+                given = [meant.get(id(each), each) for each in now]
+                more = {key: meant.get(id(each), each) for key, each in by_name.items()}
+                return kept_value(forward(*given, **more), f"the output of {name}, $")
 
             tool.__name__ = tool.__qualname__ = name
-            found = self._call(partial(tool, *args, **kwargs), effect)
+            found = self._call(partial(tool, *told, **named), effect)
             return loaded_value(found, f"the output of {name}")
 
         return journaled
@@ -77,13 +83,23 @@ class StepJournal:
         except ApprovalDeniedError:  # an answer that the model is to know of
             raise
         except HoldfastError as error:
-            self.problem = self.problem or error
+            if not self._is_recorded(error):
+                self.problem = self.problem or error
             raise
+
+    def _is_recorded(self, error: HoldfastError) -> bool:
+        """Return whether an error is the recorded end of a call: the model's to see."""
+        return any(call.error is error for call in self._run.effects if call.status == "failed")
 
     def check(self) -> None:
         """Raise what went wrong in Holdfast itself, if something did."""
         if self.problem is not None:
             raise self.problem
+
+
+def _told(argument: Any) -> Any:
+    """Return an argument as it is recorded: what no other process could read, by its class."""
+    return f"<{type(argument).__qualname__}>" if is_only_here(argument) else argument
 
 
 def _digest(messages: Any) -> str:

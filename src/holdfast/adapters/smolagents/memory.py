@@ -12,11 +12,13 @@ from smolagents.memory import ActionStep, MemoryStep
 from holdfast.adapters.smolagents.messages import loaded
 from holdfast.adapters.smolagents.steps import step_data
 from holdfast.adapters.smolagents.variables import (
+    OnlyHereError,
     kept_value,
     kept_values,
     loaded_value,
     put_back,
 )
+from holdfast.core.safe_repr import shown
 from holdfast.errors import AdapterError, SerializationError
 
 ANSWER = "the answer"
@@ -44,8 +46,9 @@ def state_of(
             path = f"$.steps[{place}].output"
             try:
                 step["output"] = kept_value(step["output"], path)
-            except SerializationError:  # its observations say what the model was told of it
-                step["output"] = None
+            except SerializationError as error:  # its observations say what the model was told
+                is_ours = isinstance(error, OnlyHereError)
+                step["output"] = shown(step["output"]) if is_ours else None
                 left_out.append(ANSWER if step["is_final_answer"] else path)
     return {
         "system_prompt": agent.memory.system_prompt.system_prompt,

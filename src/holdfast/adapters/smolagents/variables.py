@@ -1,8 +1,8 @@
 """What an agent's code has made: the variables of its interpreter, kept with exact types.
 
 Modules are imported again by the agent's own interpreter, under the imports that it allows. What
-is code itself (functions and classes that the agent wrote) is left out and named: nothing
-that comes from a store is run.
+is code itself (functions and classes that the agent wrote, and instances of these) is left out and
+named: nothing that comes from a store is run.
 """
 
 from __future__ import annotations
@@ -14,12 +14,17 @@ from typing import Any
 from smolagents.agent_types import PIL
 
 from holdfast.adapters.smolagents.images import as_png, from_png
+from holdfast.core.class_names import unlisted_in
+from holdfast.core.codec import pack, unpack
 from holdfast.core.value_paths import child_path
 from holdfast.errors import AdapterError, SerializationError
-from holdfast.session.effects import kept_copy
 
 _OWN = frozenset({"_print_outputs", "_operations_count", "__name__"})
 _PNG, _MODULE = "$png", "$module"
+
+
+class OnlyHereError(SerializationError):
+    """A value is of a class that no other process has: one that the agent's code wrote, say."""
 
 
 def kept_value(value: Any, path: str) -> Any:
@@ -29,12 +34,27 @@ def kept_value(value: Any, path: str) -> Any:
     if isinstance(value, ModuleType):
         return {_MODULE: value.__name__}
     try:
-        return kept_copy(value)
+        data = pack(value)
+        if name := unlisted_in(data):
+            raise OnlyHereError(
+                path, f"holds {name}, a class that no other process finds; give plain data instead"
+            )
+        return unpack(data)
+    except OnlyHereError:
+        raise
     except SerializationError as error:
         raise SerializationError(
             path + error.path.removeprefix("$"),
             f"{error.problem}; or leave it out: Checkpoints(exclude=[...])",
         ) from error
+
+
+def is_only_here(value: Any) -> bool:
+    """Return whether a value is of a class that no other process has."""
+    try:
+        return unlisted_in(pack(value)) is not None
+    except SerializationError:  # which is told of where it is kept
+        return False
 
 
 def loaded_value(value: Any, path: str) -> Any:
@@ -54,8 +74,11 @@ def kept_values(
             continue
         if name in exclude or (callable(value) and not isinstance(value, ModuleType)):
             left_out.append(name)
-        else:
+            continue
+        try:
             kept[name] = kept_value(value, child_path(path, name))
+        except OnlyHereError:
+            left_out.append(name)
     return kept, left_out
 
 
