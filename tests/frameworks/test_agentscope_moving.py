@@ -137,6 +137,49 @@ async def test_calls_that_waited_elsewhere_are_run_by_the_agent_that_goes_on(url
     assert len(agent.state.context) == 2
 
 
+@pytest.mark.parametrize(
+    ("kept", "runs"), [(1, ["depth", "tide"]), (2, ["depth", "tide"]), (3, ["tide"]), (4, [])]
+)
+async def test_the_same_prompt_goes_on_with_a_reply_that_was_cut_short_elsewhere(
+    url: str, kept: int, runs: list[str]
+) -> None:
+    with SyncClient.open(url) as client:
+        cut = _plain()[:kept]
+        elsewhere = client.save("bot", execution_state={"messages": cut}, session_id="p")
+        client.continue_in(elsewhere, "agentscope", session_id="s")
+    ran: list[str] = []
+    answers = [calls(), say(reference.ANSWER)] if kept == 1 else [say(reference.ANSWER)]
+    agent = agent_on(url, "s", *answers, ran=ran)
+    reply = await agent.reply(UserMsg("ann", reference.PROMPT))
+    found = conversation("s", url=url)
+
+    assert reply.get_text_content() == reference.ANSWER
+    assert sorted(ran) == runs
+    assert found is not None
+    assert found.messages == _normal()
+
+
+@pytest.mark.parametrize("kept", [1, 2, 3, 4])
+async def test_another_prompt_leaves_a_reply_that_was_cut_short_elsewhere(
+    url: str, kept: int
+) -> None:
+    with SyncClient.open(url) as client:
+        cut = _plain()[:kept]
+        elsewhere = client.save("bot", execution_state={"messages": cut}, session_id="p")
+        client.continue_in(elsewhere, "agentscope", session_id="s")
+    ran: list[str] = []
+    reply = await agent_on(url, "s", say("Gern."), ran=ran).reply(UserMsg("user", "Danke"))
+    found = conversation("s", url=url)
+
+    assert reply.get_text_content() == "Gern."
+    assert ran == []
+    assert found is not None
+    assert [part["content"] for each in found.messages[-2:] for part in each["parts"]][-2:] == [
+        "Danke",
+        "Gern.",
+    ]
+
+
 class PowerCut(BaseException):
     """Ends a reply as a kill would."""
 

@@ -78,8 +78,8 @@ class World:
 
     def _ran(self, name: str, text: str) -> ToolChunk:
         self.ran.append(name)
-        if self.cut_in == name:
-            self.cut_in = None
+        if self.cut_in in (name, "both"):
+            self.cut_in = None if self.cut_in == name else self.cut_in
             raise PowerCut
         return ToolChunk(content=[TextBlock(text=text)])
 
@@ -535,6 +535,51 @@ async def test_an_irreversible_call_of_unknown_end_is_not_made_again(world: Worl
 
     assert world.ran == ["send"]
     assert ("result", "sent by hand") in said(agent.state)
+
+
+@pytest.mark.parametrize("prompt", ["mail", "something else"])
+async def test_a_call_that_somebody_says_has_failed_is_told_to_the_model_as_that(
+    world: World, prompt: str
+) -> None:
+    world.says, world.cut_in = [[call("send", "c1")], say("a pity"), say("hm")], "send"
+    effects = {"send": "irreversible"}
+    with pytest.raises(PowerCut):
+        await world.agent(world.middleware(effects=effects)).reply(user("mail"))
+    async with Client.open(world.url) as client, client.session("agentscope", "s") as run:
+        (unknown,) = run.unknown_effects()
+        await unknown.mark_failed("no such address")
+    agent = world.agent(world.middleware(effects=effects))
+    reply = await agent.reply(user(prompt))
+    await world.agent(world.middleware(effects=effects)).reply(user("mail"))
+
+    assert reply.get_text_content() == "a pity"
+    assert world.ran == ["send"]
+    (result,) = [
+        b for m in agent.state.context for b in m.content if isinstance(b, ToolResultBlock)
+    ]
+    assert result.state == ToolResultState.ERROR
+    assert ("result", "no such address") in said(agent.state)
+
+
+async def test_a_call_said_to_have_failed_is_not_made_while_another_is_undecided(
+    world: World,
+) -> None:
+    world.tools = [FunctionTool(each, permission=ALLOWED) for each in (world.look, world.send)]
+    world.says, world.cut_in = [[call("look", "c1"), call("send", "c2")], say("done")], "both"
+    effects = {"look": "irreversible", "send": "irreversible"}
+    with pytest.raises(UnknownEffectError):
+        await world.agent(world.middleware(effects=effects)).reply(user("mail"))
+    async with Client.open(world.url) as client, client.session("agentscope", "s") as run:
+        await run.unknown_effects()[0].mark_failed("nobody is there")
+    with pytest.raises(UnknownEffectError):
+        await world.agent(world.middleware(effects=effects)).reply(user("mail"))
+    async with Client.open(world.url) as client, client.session("agentscope", "s") as run:
+        (unknown,) = run.unknown_effects()
+        await unknown.mark_done("sent by hand")
+    reply = await world.agent(world.middleware(effects=effects)).reply(user("mail"))
+
+    assert reply.get_text_content() == "done"
+    assert sorted(world.ran) == ["look", "send"]
 
 
 async def test_of_calls_at_once_one_of_unknown_end_is_the_error_that_the_user_sees(

@@ -112,6 +112,32 @@ def digest_of(inputs: Any) -> str | None:
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 
+def is_prompt(inputs: Any, state: AgentState) -> bool:
+    """Return whether a prompt is the one that the last message of an agent replies to.
+
+    Of a reply that was begun elsewhere only the messages tell; whose name they bear says nothing.
+    """
+    messages = [inputs] if isinstance(inputs, Msg) else inputs
+    if digest_of(messages) is None:
+        return False
+    asked: list[Msg] = []
+    for each in reversed(state.context):
+        if each.role == "user":
+            asked.insert(0, each)
+        elif asked:
+            break
+    given = _blocks(messages)
+    return bool(given) and _blocks(asked)[-len(given) :] == given
+
+
+def _blocks(messages: list[Msg]) -> list[Any]:
+    return [
+        [each.role, _said(block)]
+        for each in messages
+        for block in each.model_dump(mode="json")["content"]
+    ]
+
+
 def _said(block: Any) -> Any:
     if not isinstance(block, dict):
         return block

@@ -44,11 +44,15 @@ class ToolCalls:
         """Raise what went wrong in Holdfast itself, if something did."""
         self._journal.check()
 
-    def recorded(self, call_id: str, reply: Mapping[str, Any]) -> Any:
-        """Return what a call of a reply gave, if that is known; else None."""
+    def recorded(self, call_id: str, reply: Mapping[str, Any]) -> ToolResponse | None:
+        """Return what the model is told of a call of a reply, if its end is known; else None."""
         key = self._key(call_id, reply)
-        known = (call for call in self._made if call.key == key and call.status == "done")
-        return next((call.output for call in known), None)
+        for call in self._made:
+            if call.key == key and call.status == "done":
+                return tool_outputs.response_of(call.output, call_id)
+            if call.key == key and call.status == "failed":
+                return tool_outputs.failed(call.error, call_id)
+        return None
 
     def _key(self, call_id: str, reply: Mapping[str, Any]) -> str:
         """Return what tells a call from all others: its id, unless a model gave that before."""
@@ -56,6 +60,9 @@ class ToolCalls:
         if self._given[0] != before:
             self._given = before, frozenset(call.key for call in self._made[:before])
         return f"{call_id}/{self._agent.state.reply_id}" if call_id in self._given[1] else call_id
+
+    def _has_failed(self, key: str) -> bool:
+        return any(call.key == key and call.status == "failed" for call in self._run.effects)
 
     async def call(
         self, given: dict[str, Any], following: Next, reply: Mapping[str, Any]
@@ -113,11 +120,16 @@ class ToolCalls:
             self._ended += 1
             return tool_outputs.recorded(response, changed, self._ended)
 
+        key, output = self._key(call.id, reply), None
         try:
-            output = await self._journal.call(call.name, self._key(call.id, reply), arguments, tool)
+            output = await self._journal.call(call.name, key, arguments, tool)
             response = tool_outputs.response_of(output, call.id)
         except ApprovalDeniedError as error:
-            output, response = None, tool_outputs.denied(error, call.id)
+            response = tool_outputs.denied(error, call.id)
+        except Exception as error:
+            if was_run or not self._has_failed(key):
+                raise
+            response = tool_outputs.failed(error, call.id)  # decided by hand, say (mark_failed)
         if not was_run:
             self._applied = tool_outputs.change(self._agent.state, output, self._applied)
             streamed.put_nowait(tool_outputs.as_chunk(response))

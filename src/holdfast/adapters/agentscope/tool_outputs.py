@@ -87,6 +87,12 @@ def denied(error: ApprovalDeniedError, call_id: str) -> ToolResponse:
     )
 
 
+def failed(error: BaseException | None, call_id: str) -> ToolResponse:
+    """Return what the model is told of a call that is recorded as failed."""
+    said = str(error or "") or "the call failed"
+    return ToolResponse(id=call_id, content=[TextBlock(text=said)], state=ToolResultState.ERROR)
+
+
 def as_chunk(response: ToolResponse) -> ToolChunk:
     """Return a whole answer as the chunk that users of the stream of events see."""
     return ToolChunk(

@@ -24,7 +24,6 @@ from agentscope.event import (
 from agentscope.message import AssistantMsg, Msg, ToolCallState, ToolResultBlock
 
 from holdfast.adapters.agentscope import agent_states as states
-from holdfast.adapters.agentscope import tool_outputs
 from holdfast.adapters.agentscope.tool_calls import ToolCalls
 from holdfast.adapters.journal import Effects
 from holdfast.errors import AdapterError
@@ -62,7 +61,7 @@ class Turn:
         """Reply, or go on with the reply that was cut short."""
         self._take_up()
         inputs = given["inputs"]
-        is_same = not inputs or states.digest_of(inputs) == self._reply.get("prompt")
+        is_same = not inputs or self._is_prompt(inputs)
         if isinstance(inputs, _EVENTS) or self._stage == "ended":
             pass
         elif self._stage == "waiting":
@@ -89,6 +88,13 @@ class Turn:
         self._calls.check()
         is_waiting = self._agent.state.has_awaiting_tool_calls(self._agent.name)
         self._set("waiting" if is_waiting else "ended")
+
+    def _is_prompt(self, inputs: Any) -> bool:
+        """Return whether a prompt is the one with which the last reply was begun."""
+        known = self._reply.get("prompt")
+        if known is None:  # begun in another framework
+            return states.is_prompt(inputs, self._agent.state)
+        return bool(states.digest_of(inputs) == known)
 
     def _take_up(self) -> None:
         """Have the agent stand where the session does."""
@@ -118,9 +124,8 @@ class Turn:
             return
         outputs: dict[str, ToolResultBlock] = {}
         for call in states.unanswered(self._agent.state):
-            known = self._calls.recorded(call.id, self._reply)
-            if known is not None:
-                response = tool_outputs.response_of(known, call.id)
+            response = self._calls.recorded(call.id, self._reply)
+            if response is not None:
                 outputs[call.id] = ToolResultBlock(
                     id=call.id,
                     name=call.name,

@@ -265,12 +265,26 @@ def _in_result(part: Part, lost: Lost, path: str) -> dict[str, Any] | None:
 
 
 def _state(messages: list[Any], conversation: Conversation) -> Any:
-    reply_id = messages[-1].get("id") if messages else None
-    is_cut = bool(conversation.pending) and messages and messages[-1]["role"] == "assistant"
+    """Return a state in which a reply that was cut short elsewhere goes on under its own id."""
+    stage = _stage(messages, conversation)
     agent: dict[str, Any] = {"context": messages}
-    if is_cut and isinstance(reply_id, str):
+    reply_id = messages[-1].get("id") if messages else None
+    if stage == "begun":
+        reply_id = _made_id({"replies to": reply_id}, len(messages))
+    if stage != "ended" and isinstance(reply_id, str):
         agent |= {"reply_context": {"reply_id": reply_id}}
-    return {"agent": agent, "reply": {"stage": "answered" if is_cut else "ended"}}
+    return {"agent": agent, "reply": {"stage": stage}}
+
+
+def _stage(messages: list[Any], conversation: Conversation) -> str:
+    """Return how far the last reply had come, in the words of the adapter's turns."""
+    role = messages[-1]["role"] if messages else None
+    last = conversation.messages[-1]["role"] if conversation.messages else None
+    if role == "assistant" and conversation.pending:
+        return "answered"
+    if role == "assistant" and last == "tool":
+        return "asking"
+    return "begun" if role == last == "user" else "ended"
 
 
 FORM = Form("agentscope", _extract, _read, _write, _state, runs_pending=True)
