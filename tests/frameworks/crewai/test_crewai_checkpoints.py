@@ -288,6 +288,33 @@ def test_finished_tasks_that_are_others_now_are_refused(checkpoints: HoldfastChe
         checkpoints.resume(other)
 
 
+def test_other_inputs_than_finished_tasks_were_given_are_refused(
+    checkpoints: HoldfastCheckpoints,
+) -> None:
+    cut_after_two(checkpoints)
+    again = crew("signed", callback=checkpoints)
+    checkpoints.resume(again)
+
+    with pytest.raises(AdapterError, match="given what='Bergen', and kickoff is given 'Oslo'"):
+        again.kickoff(inputs={"what": "Oslo"})
+
+    assert asked(again) == []
+    assert raws(again.kickoff(inputs=INPUTS)) == ["warm", "written", "signed"]
+
+
+@pytest.mark.parametrize("inputs", [None, {"what": "Bergen", "who": "Ada"}])
+def test_inputs_that_no_finished_task_was_given_may_change(
+    checkpoints: HoldfastCheckpoints, inputs: Any
+) -> None:
+    cut_after_two(checkpoints)
+    again = crew("signed", callback=checkpoints)
+    checkpoints.resume(again)
+    checkpoints.resume(again)
+
+    assert raws(again.kickoff(inputs=inputs)) == ["warm", "written", "signed"]
+    assert again.before_kickoff_callbacks == []
+
+
 def test_tasks_that_are_yet_to_come_may_change(checkpoints: HoldfastCheckpoints) -> None:
     cut_after_two(checkpoints)
     descriptions = ("Find {what}.", "Write about it.", "Seal it.", "Send it.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from typing import Any
 
@@ -10,6 +11,7 @@ from crewai.tasks.task_output import TaskOutput
 
 from holdfast.errors import AdapterError
 
+_PLACEHOLDER = re.compile(r"\{([A-Za-z_][\w-]*)\}")
 _AS_THEY_ARE = ("prompt_context", "used_tools", "tools_errors", "delegations", "retry_count")
 
 
@@ -59,9 +61,50 @@ def put_onto(crew: Crew, entity: dict[str, Any], session_id: str) -> set[int]:
             task.interpolate_inputs_and_add_conversation_history(inputs)
         for agent in crew.agents:
             agent.interpolate_inputs(inputs)
+    watched = [each for each in crew.before_kickoff_callbacks if not isinstance(each, SameInputs)]
+    names = _placeholders(crew, finished)
+    crew.before_kickoff_callbacks = [*watched, SameInputs(crew, inputs, names, session_id)]
     # CrewAI begins at the first task without an output only where this is set.
     crew.checkpoint_kickoff_event_id = entity.get("checkpoint_kickoff_event_id") or "holdfast"
     return finished
+
+
+class SameInputs:
+    """Is called by the next kickoff, and refuses other inputs than finished tasks were given."""
+
+    def __init__(self, crew: Crew, kept: Any, names: set[str], session_id: str) -> None:
+        self._crew = crew
+        self._kept = kept
+        self._names = names
+        self._session_id = session_id
+
+    def __call__(self, inputs: dict[str, Any] | None) -> dict[str, Any] | None:
+        """Return the inputs of the kickoff: those that are kept, if it is given none."""
+        if not inputs:
+            inputs = self._kept
+        before = self._kept or {}
+        for name in sorted(self._names):
+            now = (inputs or {}).get(name)
+            if str(now) != str(before.get(name)):
+                raise AdapterError(
+                    f"session {self._session_id!r}: a task that is done was given {name}="
+                    f"{before.get(name)!r}, and kickoff is given {now!r}; go back to before that "
+                    "task, or use another session_id"
+                )
+        self._crew.before_kickoff_callbacks.remove(self)  # it is the last, so none is skipped
+        return inputs
+
+
+def _placeholders(crew: Crew, finished: set[int]) -> set[str]:
+    """Return the names of the inputs in the texts of finished tasks and their agents."""
+    texts: list[str | None] = []
+    for place in finished:
+        task: Any = crew.tasks[place]
+        for owner in (task, task.agent):
+            for name in ("description", "expected_output", "role", "goal", "backstory"):
+                now = getattr(owner, name, None)
+                texts.append(getattr(owner, f"_original_{name}", None) or now)
+    return {name for text in texts if text for name in _PLACEHOLDER.findall(text)}
 
 
 def _check_same_task(crew: Crew, entity: dict[str, Any], place: int, session_id: str) -> None:
