@@ -18,6 +18,7 @@ from agentscope.event import (
     ToolResultEndEvent,
     UserConfirmResultEvent,
 )
+from agentscope.exception import DeveloperOrientedException
 from agentscope.message import (
     AssistantMsg,
     Msg,
@@ -580,6 +581,33 @@ async def test_a_call_said_to_have_failed_is_not_made_while_another_is_undecided
 
     assert reply.get_text_content() == "done"
     assert sorted(world.ran) == ["look", "send"]
+
+
+async def test_a_call_said_to_have_failed_is_not_made_when_the_reply_fails_for_another_reason(
+    world: World,
+) -> None:
+    faults: list[BaseException] = [DeveloperOrientedException("a fault of the program")]
+
+    async def check() -> ToolChunk:
+        """Check it."""
+        if faults:
+            raise faults.pop()
+        return ToolChunk(content=[TextBlock(text="checked")])
+
+    world.tools = [world.send, check]
+    world.says, world.cut_in = [[call("send", "c1"), call("check", "c2")], say("done")], "send"
+    effects = {"send": "irreversible"}
+    with pytest.raises(PowerCut):
+        await world.agent(world.middleware(effects=effects)).reply(user("mail"))
+    async with Client.open(world.url) as client, client.session("agentscope", "s") as run:
+        await run.unknown_effects()[0].mark_failed("no such address")
+    with pytest.raises(DeveloperOrientedException):
+        await world.agent(world.middleware(effects=effects)).reply(user("mail"))
+    agent = world.agent(world.middleware(effects=effects))
+    await agent.reply(user("mail"))
+
+    assert world.ran == ["send"]
+    assert ("result", "no such address") in said(agent.state)
 
 
 async def test_of_calls_at_once_one_of_unknown_end_is_the_error_that_the_user_sees(

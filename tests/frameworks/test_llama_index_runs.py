@@ -27,6 +27,7 @@ from workflows.retry_policy import retry_policy, stop_after_attempt, wait_fixed
 
 from holdfast import Client, SyncClient
 from holdfast.adapters.llama_index import HoldfastRuntime
+from holdfast.adapters.llama_index.event_classes import class_named
 from holdfast.adapters.portable import conversation
 from holdfast.errors import (
     AdapterError,
@@ -517,6 +518,24 @@ async def test_who_was_overtaken_overwrites_nothing(world: World) -> None:
     assert world.steps() == head
 
 
+async def test_of_two_that_go_on_at_once_the_one_that_ends_a_step_first_goes_on(
+    world: World,
+) -> None:
+    runtime = world.runtime()
+    world.cut_in, world.reached = "work 2", asyncio.Event()
+    first = fan_out(world, runtime).run(topic="kelp")
+    await world.reached.wait()
+    second = await run(world, world.runtime())
+    head = world.steps()
+    first.ctx.send_event(HumanResponseEvent(response="one more"))
+    with pytest.raises(SessionLostError, match="went on elsewhere"):
+        await first
+
+    assert second is not None
+    assert world.ran.count("work 2") == 2
+    assert world.steps() == head
+
+
 async def test_a_run_that_was_cut_is_not_begun_anew_by_mistake(world: World) -> None:
     runtime = world.runtime()
     await world.cut(fan_out(world, runtime), runtime, "work 2", topic="kelp")
@@ -530,6 +549,79 @@ async def test_a_run_that_was_cut_is_not_begun_anew_by_mistake(world: World) -> 
 
 class Memo(BaseModel):
     text: str
+
+
+SCRIPT = """
+import asyncio, os, sys
+from pydantic import BaseModel
+from workflows import Context, Workflow, step
+from workflows.events import Event, HumanResponseEvent, InputRequiredEvent, StartEvent, StopEvent
+from holdfast.adapters.llama_index import HoldfastRuntime
+
+class Job(Event):
+    what: str
+
+class Ask(InputRequiredEvent):
+    pass
+
+class Answer(HumanResponseEvent):
+    pass
+
+class Memory(BaseModel):
+    count: int = 0
+
+class Report(Workflow):
+    @step
+    async def begin(self, ctx: Context[Memory], event: StartEvent) -> Job:
+        await ctx.store.set("count", 3)
+        return Job(what="kelp")
+
+    @step
+    async def end(self, ctx: Context[Memory], event: Job) -> StopEvent:
+        answer = await ctx.wait_for_event(Answer, waiter_event=Ask(), waiter_id="w")
+        count = await ctx.store.get("count")
+        return StopEvent(result=f"{event.what} {count} {answer.response}")
+
+async def main():
+    runtime = HoldfastRuntime(url=sys.argv[1], session_id="s")
+    workflow = Report(runtime=runtime)
+    handler = workflow.run(ctx=runtime.resume(workflow))
+    async for event in handler.stream_events():
+        if isinstance(event, Ask) and sys.argv[2] == "cut":
+            os._exit(9)
+        elif isinstance(event, Ask):
+            handler.ctx.send_event(Answer(response="yes"))
+    print(await handler)
+
+if __name__ == "__main__":
+    asyncio.run(main())
+"""
+AS_SCRIPT = ["job.py"]
+IMPORTED = ["-c", "import asyncio, job; asyncio.run(job.main())"]
+
+
+@pytest.mark.parametrize(("begun", "gone_on"), [(AS_SCRIPT, IMPORTED), (IMPORTED, AS_SCRIPT)])
+def test_a_script_goes_on_when_it_is_imported_and_the_other_way_round(
+    world: World, tmp_path: Path, begun: list[str], gone_on: list[str]
+) -> None:
+    (tmp_path / "job.py").write_text(SCRIPT)
+
+    def start(how: list[str], then: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, *how, world.url, then]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    assert start(begun, "cut").returncode == 9
+    done = start(gone_on, "go on")
+
+    assert done.stdout == "kelp 3 yes\n", done.stderr
+
+
+def test_a_name_of_a_script_that_two_classes_have_is_nobodys() -> None:
+    one, other = (type("Found", (), {"__module__": each}) for each in ("a", "b"))
+
+    assert class_named("__main__.Found", [one]) is one
+    assert class_named("__main__.Found", [one, other]) is None
+    assert class_named("c.Found", [one]) is None
 
 
 async def test_no_class_that_the_workflow_does_not_declare_is_revived(world: World) -> None:

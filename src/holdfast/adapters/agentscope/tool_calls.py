@@ -14,7 +14,7 @@ from agentscope.tool import ToolResponse
 
 from holdfast.adapters.agentscope import tool_outputs
 from holdfast.adapters.journal import Effects, ToolJournal
-from holdfast.errors import ApprovalDeniedError
+from holdfast.errors import ApprovalDeniedError, RunError
 from holdfast.session.async_run import AsyncRun
 
 Next = Callable[..., AsyncGenerator[Any, None]]
@@ -61,6 +61,13 @@ class ToolCalls:
             self._given = before, frozenset(call.key for call in self._made[:before])
         return f"{call_id}/{self._agent.state.reply_id}" if call_id in self._given[1] else call_id
 
+    def _failure(self, key: str) -> Exception | None:
+        """Return how a call failed that cannot be undone: only a model has it made again."""
+        for call in self._made:
+            if call.key == key and call.status == "failed" and call.is_final and not call.abandoned:
+                return call.error if isinstance(call.error, Exception) else RunError("it failed")
+        return None
+
     def _has_failed(self, key: str) -> bool:
         return any(call.key == key and call.status == "failed" for call in self._run.effects)
 
@@ -103,6 +110,8 @@ class ToolCalls:
 
         async def tool(allowed: Any) -> Any:
             nonlocal was_run
+            if (error := self._failure(key)) is not None:
+                raise error  # of an attempt that then failed elsewhere: it counts for this one, too
             was_run = True
             if allowed != arguments:  # who approved the call has edited it
                 call.input = json.dumps(allowed, ensure_ascii=False)

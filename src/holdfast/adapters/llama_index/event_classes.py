@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from workflows import Workflow
 from workflows.context.serializers import BaseSerializer, JsonSerializer
+from workflows.context.state_store import infer_state_type
 from workflows.events import Event
+
+from holdfast.session.functions import MAIN, path_of
 
 
 def for_reading(serializer: BaseSerializer, workflow: Workflow) -> BaseSerializer:
@@ -34,6 +37,56 @@ def with_subclasses(cls: type[Any]) -> Iterator[type[Any]]:
     yield cls
     for each in cls.__subclasses__():
         yield from with_subclasses(each)
+
+
+def class_named(name: str, classes: Iterable[type[Any]]) -> type[Any] | None:
+    """Return the class that a stored name means, if there is one such class and no other.
+
+    A script is called ``__main__`` while it runs, and by its own name when it is imported.
+    """
+    given = list(dict.fromkeys(classes))
+    exact = [each for each in given if name in _names(each)]
+    if exact:
+        return exact[0]
+    module, _, own = name.rpartition(".")
+    same = [
+        each
+        for each in given
+        if each.__name__ == own and (module in MAIN or module == _script_of(each))
+    ]
+    return same[0] if len(same) == 1 else None
+
+
+def _script_of(cls: type[Any]) -> str | None:
+    return path_of(cls).partition(":")[0] if cls.__module__ in MAIN else None
+
+
+def with_own_names(kept: Any, workflow: Workflow) -> Any:
+    """Return what was kept with its classes called as the program that goes on calls them."""
+    declared = [*workflow.events, infer_state_type(workflow)]
+    every = [*declared, *with_subclasses(Event)]
+    known = {name for each in every for name in _names(each)}
+
+    def own(name: Any) -> Any:
+        if not isinstance(name, str) or name in known:
+            return name
+        found = class_named(name, declared) or class_named(name, every)
+        return name if found is None else f"{found.__module__}.{found.__name__}"
+
+    def changed(value: Any) -> Any:
+        if isinstance(value, list):
+            return [changed(each) for each in value]
+        if not isinstance(value, dict):
+            return value
+        named = "qualified_name" if is_instance(value) else "waiting_for_event"
+        return {key: own(each) if key == named else changed(each) for key, each in value.items()}
+
+    return changed(kept)
+
+
+def is_instance(value: dict[str, Any]) -> bool:
+    """Return whether it is what the framework writes of an object with its class."""
+    return bool(value.get("__is_pydantic") or value.get("__is_component"))
 
 
 def _names(cls: type[Any]) -> tuple[str, str]:

@@ -13,7 +13,7 @@ from workflows.runtime.types.internal_state import BrokerState
 from workflows.runtime.types.results import AddWaiter, StepWorkerResult
 from workflows.runtime.types.ticks import TickAddEvent, TickStepResult, WorkflowTick
 
-from holdfast.adapters.llama_index.event_classes import with_subclasses
+from holdfast.adapters.llama_index.event_classes import class_named, with_subclasses
 
 
 @dataclass(frozen=True)
@@ -67,13 +67,11 @@ class Questions:
 
 def questions_in(kept: Any, serializer: BaseSerializer) -> Questions:
     """Return the open questions that were kept; one whose class is not there is not asked again."""
-    classes = {
-        f"{each.__module__}.{each.__name__}": each for each in with_subclasses(InputRequiredEvent)
-    }
+    classes = list(with_subclasses(InputRequiredEvent))
     given = kept.get("questions") if isinstance(kept, dict) else None
     found = []
     for each in given if isinstance(given, list) else []:
-        known = classes.get(each.get("event"))
+        known = class_named(str(each.get("event")), classes)
         if known is not None:
             with serializer.validation_context():
                 found.append(Question(known.model_validate(each["fields"]), each["waiter"]))

@@ -11,6 +11,7 @@ from workflows.context.serializers import BaseSerializer, JsonSerializer
 from workflows.context.state_store import InMemoryStateStore, StateStore, encode_state_tree
 from workflows.runtime.types.internal_state import BrokerState
 
+from holdfast.adapters.llama_index.event_classes import is_instance, with_own_names
 from holdfast.errors import AdapterError, SerializationError
 
 # Where the framework's form of a context holds events, each as text that a serializer made.
@@ -58,6 +59,8 @@ def context_of(workflow: Workflow, kept: Any, serializer: BaseSerializer) -> Con
     if not isinstance(given, dict):
         raise AdapterError("its state is not that of a LlamaIndex workflow (no $.context)")
     _check_steps(workflow, given)
+    if isinstance(serializer, JsonSerializer):
+        given = with_own_names(given, workflow)
     try:
         with serializer.validation_context():
             return Context.from_dict(workflow, _with_events(given, _closed), serializer=serializer)
@@ -92,7 +95,7 @@ def _check_steps(workflow: Workflow, context: dict[str, Any]) -> None:
 
 def _with_events(value: Any, change: Callable[[Any], Any], inside: bool = False) -> Any:
     """Return a context in which each event was changed."""
-    if isinstance(value, dict) and not (inside and change is _closed and _is_event(value)):
+    if isinstance(value, dict) and not (inside and change is _closed and is_instance(value)):
         return {
             key: part
             if key == "state" and not inside
@@ -104,10 +107,6 @@ def _with_events(value: Any, change: Callable[[Any], Any], inside: bool = False)
     return change(value) if inside else value
 
 
-def _is_event(value: dict[str, Any]) -> bool:
-    return bool(value.get("__is_pydantic") or value.get("__is_component"))
-
-
 def _opened(text: Any) -> Any:
     """Return an event as data, if it is text of JSON; anything else as it is."""
     if not isinstance(text, str):
@@ -116,7 +115,7 @@ def _opened(text: Any) -> Any:
         value = json.loads(text)
     except ValueError:  # a serializer of the user's own
         return text
-    return value if isinstance(value, dict) and _is_event(value) else text
+    return value if isinstance(value, dict) and is_instance(value) else text
 
 
 def _closed(event: Any) -> Any:
