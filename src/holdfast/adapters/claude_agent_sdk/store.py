@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import AsyncGenerator, AsyncIterable, Generator, Sequence
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from claude_agent_sdk import (
     ClaudeAgentOptions,
@@ -24,7 +23,7 @@ from holdfast.adapters.claude_agent_sdk.tool_hooks import ToolHooks
 from holdfast.adapters.claude_agent_sdk.transcript import Call
 from holdfast.adapters.journal import Effects
 from holdfast.adapters.kept import KeptSessions
-from holdfast.adapters.opening import AdapterStore
+from holdfast.adapters.opening import AdapterStore, OnStore
 from holdfast.client import Client, SyncClient
 from holdfast.core.conversation import Conversation, Lost
 from holdfast.core.conversation.frameworks.claude_agent_sdk import FORM
@@ -41,7 +40,7 @@ class KeptId(str):
         return str(self)
 
 
-class HoldfastSessionStore(SessionStore):
+class HoldfastSessionStore(OnStore, SessionStore):
     """Keeps the sessions of Claude's agents: every entry, every tool's result, and the files.
 
     ``store.query(prompt=…, session_id=…)`` begins a session, or goes on with it where it stopped.
@@ -75,11 +74,6 @@ class HoldfastSessionStore(SessionStore):
         """By Claude's id of a session, what ended a run in it."""
         self._left: dict[str, Call] = {}
         """By session, the call that Claude's program is to make when it is resumed next."""
-
-    @property
-    def client(self) -> SyncClient:
-        """The client on the same store: timeline, diff, fork, rollback."""
-        return self._store.client
 
     # What the SDK calls
 
@@ -210,10 +204,8 @@ class HoldfastSessionStore(SessionStore):
 
     # Its end
 
-    def close(self) -> None:
-        """Close the store, if it was opened for this."""
+    def _let_go(self) -> None:
         self._kept.close()
-        self._store.close()
 
     async def aclose(self) -> None:
         """Do what ``close`` does, on an event loop, after all that could not be written is."""
@@ -221,27 +213,4 @@ class HoldfastSessionStore(SessionStore):
             await self._recorder.lasting.close()
             await self._recorder.make_up()
         finally:
-            self._kept.close()
-            await self._store.aclose()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self.aclose()
+            await super().aclose()
