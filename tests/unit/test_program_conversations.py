@@ -74,12 +74,14 @@ def test_a_format_that_is_not_known_is_read_by_its_shape() -> None:
     assert native is not None
 
 
-_ODD = st.sampled_from([None, "", "u1", "b1", "c1", "m1", 0, [], {}, ["u1"], {"id": "m1"}, True])
-_BLOCK = st.fixed_dictionaries(
+_ODD: st.SearchStrategy[Any] = st.sampled_from(
+    [None, "", "u1", "b1", "c1", "m1", 0, [], {}, ["u1"], {"id": "m1"}, True]
+)
+_BLOCK: st.SearchStrategy[Any] = st.fixed_dictionaries(
     {"type": st.sampled_from(["tool_use", "tool_result", "text", "thinking", 3])},
     optional={"id": _ODD, "tool_use_id": _ODD, "content": _ODD, "text": _ODD, "input": _ODD},
 )
-_ENTRY = st.fixed_dictionaries(
+_ENTRY: st.SearchStrategy[Any] = st.fixed_dictionaries(
     {"type": st.sampled_from(["user", "assistant", "attachment", "system", "summary", None, []])},
     optional={
         "uuid": _ODD,
