@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from holdfast.errors import CheckpointConflictError as CheckpointConflictError
     from holdfast.errors import CheckpointIntegrityError as CheckpointIntegrityError
     from holdfast.errors import CheckpointNotFoundError as CheckpointNotFoundError
+    from holdfast.errors import CodingAgentError as CodingAgentError
     from holdfast.errors import ContractError as ContractError
     from holdfast.errors import DivergenceError as DivergenceError
     from holdfast.errors import FencedError as FencedError
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from holdfast.errors import StoreFullError as StoreFullError
     from holdfast.errors import StoreReadOnlyError as StoreReadOnlyError
     from holdfast.errors import TaskError as TaskError
+    from holdfast.errors import TranscriptError as TranscriptError
     from holdfast.errors import UnknownEffectError as UnknownEffectError
     from holdfast.errors import UnknownTypeError as UnknownTypeError
     from holdfast.errors import WorkspaceError as WorkspaceError
@@ -116,6 +118,7 @@ _homes = {
         "CheckpointConflictError",
         "CheckpointIntegrityError",
         "CheckpointNotFoundError",
+        "CodingAgentError",
         "ContractError",
         "DivergenceError",
         "FencedError",
@@ -143,6 +146,7 @@ _homes = {
         "StoreFullError",
         "StoreReadOnlyError",
         "TaskError",
+        "TranscriptError",
         "UnknownEffectError",
         "UnknownTypeError",
         "WorkspaceError",

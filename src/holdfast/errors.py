@@ -34,7 +34,9 @@ HoldfastError
 │   ├── NoteExistsError            a note of that key is there already
 │   ├── FencedError                another has taken over
 │   └── NotTheHeadError            the session went on meanwhile
-└── AdapterError                   a framework adapter could not translate
+├── AdapterError                   a framework adapter could not translate
+└── CodingAgentError               an event or the settings of a coding agent are not as known
+    └── TranscriptError            its conversation is not as known
 """
 
 from __future__ import annotations
@@ -278,6 +280,14 @@ class NotTheHeadError(RefusedError):
 
 class AdapterError(HoldfastError):
     """A framework adapter could not translate a state."""
+
+
+class CodingAgentError(HoldfastError):
+    """An event, or the settings, of a coding agent are not as known: nothing was changed."""
+
+
+class TranscriptError(CodingAgentError):
+    """The conversation of a coding agent is not as known, and so cannot be cut or written."""
 
 
 if TYPE_CHECKING:

@@ -73,17 +73,17 @@ def test_a_session_of_a_coding_agent_is_recorded_and_rolled_back(tmp_path: Path)
 
     shown = holdfast.json("log")["checkpoints"]
     assert [each["step_name"] for each in shown] == [
-        "Stop",
+        "agent: done",
         "Bash touch junk",
         "Edit page.html",
-        "UserPromptSubmit: Make the page better",
+        "you: Make the page better",
     ]
     edit = holdfast.json("show", "Edit page.html")["state"]
     assert edit["input"] == arguments
     assert edit["transcript"] == {"path": str(transcript), "bytes": 39, "lines": 2}
     assert "-good\n+bad\n" in holdfast.ok("diff", "Edit page.html", "--text")
 
-    holdfast.ok("rollback", "UserPromptSubmit: Make the page better", "--yes")
+    holdfast.ok("rollback", "you: Make the page better", "--yes")
 
     assert page.read_text() == "good\n"
     assert not (tmp_path / "junk").exists()
@@ -130,7 +130,7 @@ def test_a_hook_never_stands_in_the_way(holdfast: Holdfast, given: str) -> None:
 def test_a_hook_makes_a_store_where_there_is_none(holdfast: Holdfast) -> None:
     done = holdfast("hook", "--json", given=event(holdfast, "Stop"))
 
-    assert (done.code, done.json["step_name"]) == (0, "Stop")
+    assert (done.code, done.json["step_name"]) == (0, "agent: done")
     with SyncClient.sqlite(holdfast.directory / ".holdfast" / "holdfast.db") as client:
         assert client.sessions()[0].agent_id == "claude-code"
 

@@ -9,7 +9,7 @@ import pytest
 
 from holdfast import SyncClient
 from holdfast.cli.access.naming import relative
-from holdfast.cli.hooks.events import position
+from holdfast.coding_agents.json_lines import position
 from tests.cli.everything import faults, run
 
 DEEP = "[" * 100_000

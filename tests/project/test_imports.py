@@ -18,7 +18,8 @@ PACKAGE = SRC / "holdfast"
 # A part may import from its own layer and from those below it.
 LAYERS = (
     {"__main__", "testing"},
-    {"cli", "adapters", "state"},
+    {"cli"},
+    {"adapters", "coding_agents", "state"},
     {"client"},
     {"session", "workspace"},
     {"verbs"},

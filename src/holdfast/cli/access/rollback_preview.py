@@ -51,7 +51,7 @@ def files_of(
 ) -> Iterator[SessionFiles | None]:
     """Give the files of a session, if its head or where it goes back to has any."""
     from holdfast.cli.access.directories import elsewhere, folder_for
-    from holdfast.cli.access.trees import snapshot_of
+    from holdfast.client.with_files import snapshot_of
 
     at_head = snapshot_of(client, session.head) or snapshot_of(client, target)
     if at_head is None:
@@ -82,7 +82,7 @@ def look(
 ) -> RollbackPreview:
     """Return what would be done; an error if it cannot be."""
     from holdfast.cli.access.calls import calls_after, calls_of
-    from holdfast.cli.access.trees import snapshot_of
+    from holdfast.client.with_files import snapshot_of
     from holdfast.session.functions import Functions, named
 
     known = {call.id for call in calls_of(client, target)}

@@ -11,22 +11,15 @@ from holdfast.cli.exits import NotFound
 if TYPE_CHECKING:
     from holdfast.client import SyncClient
     from holdfast.model import CheckpointInfo
-    from holdfast.workspace import Snapshot, TreeDiff, Workspace
+    from holdfast.workspace import Snapshot, TreeDiff
     from holdfast.workspace.capture import Progress
-
-
-def snapshot_of(client: SyncClient, info: CheckpointInfo) -> Snapshot | None:
-    """Return the files of a checkpoint; None if it has none."""
-    from holdfast.workspace import Snapshot
-
-    part = client.restore(info.checkpoint_id, on_unknown="raw").workspace
-    return None if part is None else Snapshot.from_value(part, info.created_at)
 
 
 def compare_trees(
     client: SyncClient, old: CheckpointInfo, new: CheckpointInfo, text: bool
 ) -> TreeDiff | None:
     """Return what changed in files between two checkpoints; None if neither has any."""
+    from holdfast.client.with_files import snapshot_of
     from holdfast.workspace.diff import compare
     from holdfast.workspace.tree_reader import TreeReader
 
@@ -40,6 +33,7 @@ def compare_trees(
 def compare_now(client: SyncClient, old: CheckpointInfo, text: bool) -> TreeDiff:
     """Return what changed in files since a checkpoint."""
     from holdfast.cli.access.directories import elsewhere, folder_for
+    from holdfast.client.with_files import snapshot_of
     from holdfast.workspace import Workspace
 
     before = snapshot_of(client, old)
@@ -78,6 +72,7 @@ def unpack(
 def find_tree(client: SyncClient, given: str, session: str | None) -> Snapshot:
     """Return the files that are meant: those of a checkpoint, or a tree by its id."""
     from holdfast.cli.access.naming import Names
+    from holdfast.client.with_files import snapshot_of
     from holdfast.errors import CheckpointNotFoundError
     from holdfast.workspace.pins import Pins
 
@@ -92,31 +87,3 @@ def find_tree(client: SyncClient, given: str, session: str | None) -> Snapshot:
     if found is None:
         raise NotFound(f"checkpoint {info.checkpoint_id!r} was saved without files")
     return found
-
-
-def save_with_files(
-    client: SyncClient,
-    workspace: Workspace,
-    *,
-    agent_id: str,
-    session_id: str,
-    name: str | None,
-    state: Any,
-    tags: dict[str, Any],
-    progress: Progress | None = None,
-) -> tuple[str, Snapshot]:
-    """Save a checkpoint that holds the files of a workspace as they are; return its id and them."""
-    from holdfast.model import CheckpointBuilder
-
-    # One at a time: hooks of tools that run side by side make one line.
-    with workspace._local.mutex, workspace._alone():
-        snapshot = workspace.snapshot_for_checkpoint(progress)
-        head = client.find(agent_id=agent_id, session_id=session_id, limit=1)
-        built = CheckpointBuilder(agent_id).session(session_id).execution_state(state).tag(**tags)
-        if head:
-            built = built.parent(head[0].checkpoint_id)
-        built = built.step(head[0].step_index + 1 if head else 0, name)
-        checkpoint_id = client.put(built.workspace(snapshot.as_value()).build())
-        workspace.saved_with(snapshot, checkpoint_id)
-        workspace.works_for(agent_id, session_id)
-        return checkpoint_id, snapshot

@@ -46,7 +46,8 @@ def run(options: Namespace, terminal: Terminal) -> int:
         source = names.checkpoint(options.checkpoint, options.session)
         name = options.name or free_name(names, source)
         if options.to is not None:
-            from holdfast.cli.access.trees import snapshot_of, unpack
+            from holdfast.cli.access.trees import unpack
+            from holdfast.client.with_files import snapshot_of
 
             tree = snapshot_of(client, source)
             if tree is None:

@@ -13,10 +13,12 @@ from pathlib import Path
 
 from holdfast.cli.access.opening import location_of, open_location
 from holdfast.cli.exits import FAILED, OK, Fault, UsageError
-from holdfast.cli.hooks.events import SHAPES, Told, read
 from holdfast.cli.output.terminal import Terminal, report
 from holdfast.cli.output.units import size
 from holdfast.cli.parsing import Parser
+from holdfast.coding_agents import programs
+from holdfast.coding_agents.events import read
+from holdfast.coding_agents.told import Told
 from holdfast.core.short_repr import brief
 from holdfast.errors import HoldfastError
 from holdfast.system.terminal_text import clean
@@ -59,7 +61,7 @@ def set_up(parser: Parser) -> None:
     parser.add_argument(
         "--from",
         dest="shape",
-        choices=sorted(SHAPES),
+        choices=programs.NAMES,
         default="claude-code",
         help="whose events are read (%(default)s)",
     )
@@ -100,7 +102,7 @@ def run(options: Namespace, terminal: Terminal) -> int:
 
 
 def _record(options: Namespace, terminal: Terminal) -> int:
-    from holdfast.cli.access.trees import save_with_files
+    from holdfast.coding_agents.recorder import Recorder
     from holdfast.workspace import Workspace
 
     text = sys.stdin.buffer.read(_LARGEST + 1)
@@ -110,7 +112,7 @@ def _record(options: Namespace, terminal: Terminal) -> int:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise UsageError(f"a hook is told JSON on its standard input ({error})") from error
-    told = read(data, options.shape, options.map)
+    told = read(data, programs.program(options.shape), options.map)
     folder = _project(options, told)
     os.chdir(folder)  # the store is looked for from there
     location = location_of(options, create=True)
@@ -118,28 +120,20 @@ def _record(options: Namespace, terminal: Terminal) -> int:
         open_location(location, create=True) as client,
         Workspace(_root(location.folder, folder), store=client) as workspace,
     ):
-        checkpoint_id, kept = save_with_files(
-            client,
-            workspace,
-            agent_id=options.agent or options.shape,
-            session_id=told.session,
-            name=told.name,
-            state=told.state(),
-            tags={"event": told.event, **({"tool": told.tool} if told.tool else {})},
-        )
+        done = Recorder(client, workspace).record(told, options.agent)
     if terminal.json:
         terminal.emit(
             {
                 "action": "record",
-                "checkpoint_id": checkpoint_id,
-                "session_id": told.session,
-                "step_name": told.name,
-                "files": kept.files,
-                "tree_id": kept.tree_id,
+                "checkpoint_id": done.checkpoint_id,
+                "session_id": done.session_id,
+                "step_name": done.name,
+                "files": done.files,
+                "tree_id": done.tree_id,
             }
         )
-    elif sys.stdin.isatty():
-        terminal.line(f"recorded {clean(told.name)} as {checkpoint_id}")
+    elif sys.stdin.isatty() and done.checkpoint_id is not None:
+        terminal.line(f"recorded {clean(done.name)} as {done.checkpoint_id}")
     return OK
 
 

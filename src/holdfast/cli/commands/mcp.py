@@ -18,12 +18,13 @@ from typing import TYPE_CHECKING, Any
 from holdfast._version import __version__
 from holdfast.cli.access.naming import Names
 from holdfast.cli.access.opening import location_of, open_location
-from holdfast.cli.access.trees import compare_trees, save_with_files, snapshot_of
+from holdfast.cli.access.trees import compare_trees
 from holdfast.cli.exits import OK, CommandError, Fault, Refused, UsageError
 from holdfast.cli.output.checkpoints import checkpoint_json
 from holdfast.cli.output.escaping import printable
 from holdfast.cli.output.terminal import Terminal
 from holdfast.cli.parsing import Parser
+from holdfast.client.with_files import save_with_files, snapshot_of
 from holdfast.core.json_form import to_json
 from holdfast.core.short_repr import brief
 from holdfast.errors import HoldfastError, MissingPackageError

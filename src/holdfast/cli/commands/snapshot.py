@@ -39,7 +39,7 @@ def set_up(parser: Parser) -> None:
 
 def run(options: Namespace, terminal: Terminal) -> int:
     """Keep a directory as a checkpoint."""
-    from holdfast.cli.access.trees import save_with_files
+    from holdfast.client.with_files import save_with_files
     from holdfast.workspace import Workspace
 
     with (

@@ -69,7 +69,7 @@ def _undo_recovery(
 ) -> int:
     """Make the files what they were found as, with a checkpoint of its own."""
     from holdfast.cli.access.directories import elsewhere, folder_for
-    from holdfast.cli.access.trees import snapshot_of
+    from holdfast.client.with_files import snapshot_of
     from holdfast.workspace import Workspace
 
     at_head = snapshot_of(client, session.head)

@@ -13,9 +13,9 @@ from typing import Any
 
 from holdfast.cli.access.opening import open_location
 from holdfast.cli.exits import OK, CommandError, UsageError
-from holdfast.cli.hooks import json_file
-from holdfast.cli.hooks.json_file import JsonStyle
 from holdfast.cli.output.terminal import Terminal
+from holdfast.coding_agents import json_file
+from holdfast.coding_agents.json_file import JsonStyle
 from holdfast.stores.discovery import in_folder
 from holdfast.system.terminal_text import clean
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from holdfast.cli.exits import CommandError
+from holdfast.errors import CodingAgentError
 from holdfast.system.atomic_files import write_file
 
 _INDENT = re.compile(r"\n([ \t]+)\S")
@@ -67,7 +67,7 @@ def read(path: Path) -> tuple[Any, JsonStyle] | None:
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:
-        raise CommandError(f"{path} cannot be read: {error}") from error
+        raise CodingAgentError(f"{path} cannot be read: {error}") from error
     try:
         value = json.loads(
             text if text.strip() else "{}",
@@ -76,7 +76,7 @@ def read(path: Path) -> tuple[Any, JsonStyle] | None:
             parse_constant=_constant,
         )
     except (ValueError, RecursionError) as error:
-        raise CommandError(
+        raise CodingAgentError(
             f"{path} is not plain JSON ({error}): nothing was changed. Mend it first; comments "
             "have no place in it"
         ) from error

@@ -1,0 +1,1 @@
+"""What is special about any other program."""

@@ -1,0 +1,66 @@
+"""The coding agents that are known, by name; what is special about each is imported when needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from holdfast.coding_agents.told import Moment, Told
+
+if TYPE_CHECKING:
+    from holdfast.coding_agents.settings import Settings
+    from holdfast.coding_agents.transcript import Transcript
+
+NAMES = ("claude-code", "codex", "gemini-cli", "opencode", "cursor", "generic")
+
+
+@dataclass(frozen=True)
+class Program:
+    """What is known of a program."""
+
+    name: str
+    """Also the value of ``--from`` and, unless another is given, the agent_id of its sessions."""
+    title: str
+    command: str
+    paths: Mapping[str, str]
+    """Where its JSON says what: names of ``Told``, and paths with dots."""
+    moments: Mapping[str, Moment]
+    """Its events; those that are not named are ``OTHER``."""
+    read_only: frozenset[str] = frozenset()
+    """Its tools that change no files."""
+    own_tools: tuple[str, ...] = ("mcp__holdfast__",)
+    """How the names of the tools begin that Holdfast itself serves to it."""
+    name_of: Callable[[Told], str | None] = field(default=lambda told: None)
+    """Gives what a step is called where the general words do not do."""
+    failure_of: Callable[[Told], str | None] = field(
+        default=lambda told: None if told.error is None else ""
+    )
+    """Gives the exit code of a call that failed, "" if it has none; None if it did not fail."""
+
+
+def program(name: str) -> Program:
+    """Return a program by its name."""
+    found: Program = _part(name, "program").PROGRAM
+    return found
+
+
+def transcript(name: str) -> Transcript | None:
+    """Return how a program keeps its conversations; None if that is not known."""
+    module = _part(name, "transcript")
+    return None if module is None else module.TRANSCRIPT
+
+
+def settings(name: str) -> Settings | None:
+    """Return how hooks get into a program; None if that is not known."""
+    module = _part(name, "settings")
+    return None if module is None else module.SETTINGS
+
+
+def _part(name: str, part: str) -> Any:
+    if name not in NAMES:
+        raise KeyError(name)
+    module = f"{__package__}.{name.replace('-', '_')}.{part}"
+    return import_module(module) if find_spec(module) is not None else None

@@ -1,0 +1,152 @@
+"""Records what a coding agent does: each event with the files and the conversation as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from holdfast.client.with_files import put_with_files, snapshot_of
+from holdfast.coding_agents import programs
+from holdfast.coding_agents.json_lines import JsonLines, position
+from holdfast.coding_agents.masking import masked
+from holdfast.coding_agents.naming import step_name
+from holdfast.coding_agents.told import Moment, Told
+
+if TYPE_CHECKING:
+    from holdfast.client import SyncClient
+    from holdfast.model import CheckpointInfo
+    from holdfast.workspace import Snapshot, Workspace
+
+_LOOKED_AT = 8
+"""So many of the newest checkpoints may be the one of an event that is told once more."""
+_TOLD = (
+    *("tool", "input", "output", "error", "prompt", "last_message", "call_id", "turn_id"),
+    *("prompt_id", "subagent_id", "subagent_type"),
+)
+_TAGGED = ("tool", "call_id", "subagent_id", "subagent_type")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recorded:
+    """What became of an event."""
+
+    session_id: str
+    name: str
+    checkpoint_id: str | None = None
+    """None if there was nothing to keep."""
+    files: int | None = None
+    tree_id: str | None = None
+
+
+class Recorder:
+    """Records the events of one project; what was read of a conversation is not read again."""
+
+    def __init__(self, client: SyncClient, workspace: Workspace) -> None:
+        self._client = client
+        self._workspace = workspace
+        self._files = JsonLines()
+        self._tree_of_head: tuple[str, str] | None = None
+        """The checkpoint made last, and its tree."""
+
+    def record(
+        self, told: Told, agent_id: str | None = None, event_id: str | None = None
+    ) -> Recorded:
+        """Keep an event as the next checkpoint of its session.
+
+        Nothing is kept of a start, of calls of Holdfast's own tools, and of calls that only read
+        while no file has changed. An event that is told again is kept once: it is known by its
+        ``event_id``.
+        """
+        program = programs.program(told.program)
+        name = masked(step_name(told, program))
+        agent = agent_id or program.name
+        session = session_of(told)
+        nothing = Recorded(session_id=session, name=name)
+        if told.moment is Moment.START or (told.tool or "").startswith(program.own_tools):
+            return nothing
+        # One at a time: hooks of tools that run side by side make one line.
+        with self._workspace._local.mutex, self._workspace._alone():
+            newest = self._client.find(agent_id=agent, session_id=session, limit=_LOOKED_AT)
+            known = next((each for each in newest if _is_of(each, event_id)), None)
+            if known is not None:
+                return Recorded(
+                    session_id=session,
+                    name=known.step_name or name,
+                    checkpoint_id=known.checkpoint_id,
+                )
+            parent = newest[0] if newest else self._parent_session(told, agent)
+            snapshot = self._workspace.snapshot_for_checkpoint()
+            is_read = told.moment is Moment.CALL and told.tool in program.read_only
+            if is_read and self._is_unchanged(newest, snapshot):
+                return nothing
+            checkpoint_id = put_with_files(
+                self._client,
+                self._workspace,
+                snapshot,
+                agent_id=agent,
+                session_id=session,
+                name=name,
+                state=self._state(told),
+                tags=_tags(told, event_id),
+                parent=parent,
+            )
+        self._tree_of_head = (checkpoint_id, snapshot.tree_id)
+        return Recorded(
+            session_id=session,
+            name=name,
+            checkpoint_id=checkpoint_id,
+            files=snapshot.files,
+            tree_id=snapshot.tree_id,
+        )
+
+    def warm_up(self) -> None:
+        """Look at all files once, so that the next event need only look at what changed."""
+        self._workspace.snapshot_for_checkpoint()
+
+    def _parent_session(self, told: Told, agent: str) -> CheckpointInfo | None:
+        """Return where a subagent's session branches off, for its first checkpoint."""
+        if told.subagent_id is None:
+            return None
+        heads = self._client.find(agent_id=agent, session_id=told.session, limit=1)
+        return heads[0] if heads else None
+
+    def _is_unchanged(self, newest: Sequence[CheckpointInfo], snapshot: Snapshot) -> bool:
+        if not newest:
+            return False
+        head = newest[0]
+        if self._tree_of_head is None or self._tree_of_head[0] != head.checkpoint_id:
+            before = snapshot_of(self._client, head)
+            self._tree_of_head = (head.checkpoint_id, "" if before is None else before.tree_id)
+        return self._tree_of_head[1] == snapshot.tree_id
+
+    def _state(self, told: Told) -> dict[str, Any]:
+        state: dict[str, Any] = {"program": told.program, "event": told.event}
+        state["moment"] = str(told.moment)
+        for name in _TOLD:
+            if getattr(told, name) is not None:
+                state[name] = masked(getattr(told, name))
+        if told.transcript is not None:
+            state["transcript"] = position(told.transcript)
+        transcript = programs.transcript(told.program)
+        entries = None if transcript is None else transcript.read(told, self._files)
+        if transcript is not None and entries is not None:
+            state["conversation"] = {"format": transcript.format, "entries": entries}
+        return state
+
+
+def session_of(told: Told) -> str:
+    """Return the session of an event: a subagent has one beside its parent's."""
+    return told.session if told.subagent_id is None else f"{told.session}.{told.subagent_id}"
+
+
+def _tags(told: Told, event_id: str | None) -> dict[str, Any]:
+    tags: dict[str, Any] = {"event": told.event, "program": told.program}
+    for name in _TAGGED:
+        if getattr(told, name) is not None:
+            tags[name] = getattr(told, name)
+    return tags if event_id is None else {**tags, "event_id": event_id}
+
+
+def _is_of(info: CheckpointInfo, event_id: str | None) -> bool:
+    return event_id is not None and info.metadata.get("event_id") == event_id
