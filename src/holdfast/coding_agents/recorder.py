@@ -70,11 +70,7 @@ class Recorder:
             newest = self._client.find(agent_id=agent, session_id=session, limit=_LOOKED_AT)
             known = next((each for each in newest if _is_of(each, event_id)), None)
             if known is not None:
-                return Recorded(
-                    session_id=session,
-                    name=known.step_name or name,
-                    checkpoint_id=known.checkpoint_id,
-                )
+                return replace(nothing, checkpoint_id=known.checkpoint_id)
             parent = newest[0] if newest else self._parent_session(told, agent)
             snapshot = self._workspace.snapshot_for_checkpoint()
             is_read = told.moment is Moment.CALL and told.tool in program.read_only
