@@ -65,5 +65,6 @@ def test_it_is_hidden_wherever_it_is_and_the_rest_stays(value: Any, secret: str)
 
 
 def test_a_long_text_takes_no_time_that_grows_faster() -> None:
-    for text in ("A_" * 50_000, "://" + "a" * 100_000, "sk- " * 50_000, "PRIVATE KEY-----" * 10_000):
+    long = "A_" * 50_000, "://" + "a" * 100_000, "sk- " * 50_000, "PRIVATE KEY-----" * 10_000
+    for text in long:
         assert masked_text(text) == text
