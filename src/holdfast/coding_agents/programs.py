@@ -39,6 +39,8 @@ class Program:
         default=lambda told: None if told.error is None else ""
     )
     """Gives the exit code of a call that failed, "" if it has none; None if it did not fail."""
+    is_ignored: Callable[[Told], bool] = field(default=lambda told: False)
+    """Whether an event is about nothing that the user or the agent did."""
 
 
 def program(name: str) -> Program:

@@ -63,7 +63,8 @@ class Recorder:
         agent = agent_id or program.name
         session = session_of(told)
         nothing = Recorded(session_id=session, name=name)
-        if told.moment is Moment.START or (told.tool or "").startswith(program.own_tools):
+        is_own = (told.tool or "").startswith(program.own_tools)
+        if told.moment is Moment.START or is_own or program.is_ignored(told):
             return nothing
         # One at a time: hooks of tools that run side by side make one line.
         with self._workspace._local.mutex, self._workspace._alone():
