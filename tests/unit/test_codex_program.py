@@ -53,7 +53,10 @@ def test_subagents_are_called_by_what_they_were_asked() -> None:
     assert name(tool_name="multi_agent_v1spawn_agent", tool_input=asked) == (
         "subagent: Write the tests"
     )
-    assert name(tool_name="multi_agent_v1wait_agent", tool_input={"targets": []}) == "wait_agent"
+    assert name(tool_name="multi_agent_v1wait_agent", tool_input={"targets": []}) == (
+        "subagents waited for"
+    )
+    assert name(tool_name="multi_agent_v1send_input", tool_input={}) == "send_input"
 
 
 def test_prompts_ends_and_interruptions_are_told_apart() -> None:

@@ -49,6 +49,8 @@ def name_of(told: Told) -> str | None:
     if tool == "spawn_agent" and isinstance(given.get("message"), str):
         first, _, _ = given["message"].strip().partition("\n")
         return f"{_before(told)}subagent: {first}"
+    if tool == "wait_agent":
+        return f"{_before(told)}subagents waited for"
     return f"{_before(told)}{tool}" if tool != (told.tool or "") else None
 
 
@@ -98,12 +100,12 @@ PROGRAM = Program(
         "Interrupt": Moment.END,
         "SubagentStop": Moment.SUBAGENT_END,
     },
-    # What subagents wrote while they were waited for is seen by the files having changed.
+    # Starting a subagent and waiting for it count only with the files that it changed meanwhile.
     read_only=frozenset(
         {
             *("view_image", "web_search", "tool_search", "update_plan", "request_user_input"),
             *("get_goal", "create_goal", "update_goal"),
-            *("wait_agent", "multi_agent_v1wait_agent", "multi_agent_v1list_agents"),
+            *("spawn_agent", "wait_agent", "multi_agent_v1wait_agent"),
             *("list_mcp_resources", "list_mcp_resource_templates", "read_mcp_resource"),
         }
     ),
