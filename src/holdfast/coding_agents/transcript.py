@@ -26,6 +26,7 @@ class Point:
     transcript: str | None = None
     tool: str | None = None
     input: Any = None
+    output: Any = None
     prompt: str | None = None
     last_message: str | None = None
     call_id: str | None = None
@@ -48,6 +49,7 @@ class Point:
             entries=entries if isinstance(entries, (list, tuple)) else (),
             transcript=path if isinstance(path, str) else None,
             input=state.get("input"),
+            output=state.get("output"),
             **{name: state[name] for name in names if isinstance(state.get(name), str)},
         )
 
