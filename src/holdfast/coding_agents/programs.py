@@ -32,6 +32,9 @@ class Program:
     """Its events; those that are not named are ``OTHER``."""
     read_only: frozenset[str] = frozenset()
     """Its tools that change no files."""
+    starters: frozenset[str] = frozenset()
+    """Its tools that only start what tells of itself, such as a subagent: nothing is kept of a
+    call."""
     own_tools: tuple[str, ...] = ("mcp__holdfast__",)
     """How the names of the tools begin that Holdfast itself serves to it."""
     name_of: Callable[[Told], str | None] = field(default=lambda told: None)

@@ -54,9 +54,9 @@ class Recorder:
     ) -> Recorded:
         """Keep an event as the next checkpoint of its session.
 
-        Nothing is kept of a start, of calls of Holdfast's own tools, and of calls that only read
-        while no file has changed. An event that is told again is kept once: it is known by its
-        ``event_id``.
+        Nothing is kept of a start, of calls that start a subagent, of calls of Holdfast's own
+        tools, and of calls that only read while no file has changed. An event that is told again is
+        kept once: it is known by its ``event_id``.
         """
         program = programs.program(told.program)
         if told.moment is Moment.CALL:
@@ -65,7 +65,8 @@ class Recorder:
         agent = agent_id or program.name
         session = session_of(told)
         nothing = Recorded(session_id=session, name=name)
-        if told.moment is Moment.START or (told.tool or "").startswith(program.own_tools):
+        is_start = told.moment is Moment.START or told.tool in program.starters
+        if is_start or (told.tool or "").startswith(program.own_tools):
             return nothing
         # One at a time: hooks of tools that run side by side make one line.
         with self._workspace._local.mutex, self._workspace._alone():
