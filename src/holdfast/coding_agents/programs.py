@@ -41,7 +41,8 @@ class Program:
     )
     """Gives the exit code of a call that failed, "" if it has none; None if it did not fail."""
     is_ignored: Callable[[Told], bool] = field(default=lambda told: False)
-    """Whether an event is about nothing that the user or the agent did."""
+    """Whether nothing is kept of an event: it is about nothing that was done, or what it started tells
+    of itself."""
     completed: Callable[[Told, JsonLines], Told] = field(default=lambda told, files: told)
     """Gives a call with what only the conversation says of it, such as that it failed."""
 

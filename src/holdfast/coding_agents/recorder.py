@@ -54,9 +54,9 @@ class Recorder:
     ) -> Recorded:
         """Keep an event as the next checkpoint of its session.
 
-        Nothing is kept of a start, of calls of Holdfast's own tools, and of calls that only read
-        while no file has changed. An event that is told again is kept once: it is known by its
-        ``event_id``.
+        Nothing is kept of a start, of calls that start a subagent, of calls of Holdfast's own
+        tools, and of calls that only read while no file has changed. An event that is told again is
+        kept once: it is known by its ``event_id``.
         """
         program = programs.program(told.program)
         if told.moment is Moment.CALL:

@@ -43,7 +43,7 @@ def _first(after: Iterator[list[Record]]) -> list[Record]:
 def _before_prompt(point: Point, records: list[Record], is_later: bool) -> list[Record]:
     """Return what was there before a turn; what a turn did before its next prompt stays.
 
-    A hook is told of a prompt before it is written: only what was read later has it.
+    A hook is told of a prompt before it is written: what was read later has it, with the rest.
     """
     turn = [
         number
@@ -51,18 +51,26 @@ def _before_prompt(point: Point, records: list[Record], is_later: bool) -> list[
         if point.turn_id is not None and rollout.turn_of(record) == point.turn_id
     ]
     if not turn:
+        if is_later:
+            raise TranscriptError(f"the conversation does not have the turn {point.turn_id}")
         return records
-    prompts = [
-        number
-        for number in turn
-        if is_later and rollout.prompt_text(records[number]) == point.prompt
-    ]
-    said = prompts[-1] if prompts else len(records)
-    is_under_way = any(
-        rollout.item_of(records[number]).get("type") == "UserMessage"
-        for number in range(turn[0], said)
-    )
+    prompts = [each for each in turn if rollout.prompt_text(records[each]) == point.prompt]
+    said = len(records)
+    if prompts and (is_later or not any(map(_is_of_model, records[prompts[-1] :]))):
+        said = prompts[-1]
+    is_under_way = any(_is_said(record) for record in records[turn[0] : said])
     return records[: said if is_under_way else turn[0]]
+
+
+def _is_said(record: Record) -> bool:
+    """Return whether somebody has said or done something, of which a turn alone is no sign."""
+    is_of_user = rollout.item_of(record).get("type") == "UserMessage"
+    return is_of_user or rollout.event(record) == "user_message" or _is_of_model(record)
+
+
+def _is_of_model(record: Record) -> bool:
+    is_said = rollout.payload(record).get("role") == "assistant"
+    return is_said or rollout.call_of(record) is not None
 
 
 def _after_call(
@@ -77,7 +85,7 @@ def _after_call(
     outputs = {rollout.output_of(record) for record in records}
     pending = {
         made: record
-        for record in records
+        for record in _last_turn(records)
         if (made := rollout.call_of(record)) is not None and made not in outputs
     }
     if call in pending:
@@ -91,7 +99,7 @@ def _after_call(
     for more in after:
         found = [each for each in more if rollout.output_of(each) in awaited | ended]
         if any(rollout.output_of(each) in awaited for each in found):
-            return [*records, *found], None
+            return [*records, *found], _of_the_rest(len(pending) - len(found))
     if call not in pending:
         return records, f"Codex has not written how {call} ended: it goes on as if it still ran"
     output = _as_told(point, call, pending[call])
@@ -99,6 +107,19 @@ def _after_call(
         return records, f"Codex has not written the output of {call}, and calls it aborted"
     note = f"Codex has not written the output of {call}: what it told its hook stands for it"
     return [*records, output], note
+
+
+def _last_turn(records: list[Record]) -> list[Record]:
+    """Return what was done since a turn began: what ended with an earlier one stays as it is."""
+    starts = [n for n, record in enumerate(records) if rollout.event(record) == "task_started"]
+    return records[starts[-1] if starts else 0 :]
+
+
+def _of_the_rest(calls: int) -> str | None:
+    if calls <= 0:
+        return None
+    had = "1 other call had" if calls == 1 else f"{calls} other calls had"
+    return f"{had} not ended yet: Codex tells the model that it was aborted"
 
 
 def _through(call: str, after: Iterator[list[Record]]) -> list[Record]:

@@ -85,6 +85,9 @@ def _patched(patch: Any, cwd: str | None) -> list[str]:
     return list(dict.fromkeys(each.strip().removeprefix(start) for each in found))
 
 
+_STARTING = ("spawn_agent", "multi_agent_v1spawn_agent")
+"""The subagents that these start tell of themselves."""
+
 PROGRAM = Program(
     name="codex",
     title="Codex",
@@ -100,15 +103,16 @@ PROGRAM = Program(
         "Interrupt": Moment.END,
         "SubagentStop": Moment.SUBAGENT_END,
     },
-    # Starting a subagent and waiting for it count only with the files that it changed meanwhile.
+    # Waiting for a subagent counts only with the files that it changed meanwhile.
     read_only=frozenset(
         {
             *("view_image", "web_search", "tool_search", "update_plan", "request_user_input"),
             *("get_goal", "create_goal", "update_goal"),
-            *("spawn_agent", "wait_agent", "multi_agent_v1wait_agent"),
+            *("wait_agent", "multi_agent_v1wait_agent"),
             *("list_mcp_resources", "list_mcp_resource_templates", "read_mcp_resource"),
         }
     ),
+    is_ignored=lambda told: told.tool in _STARTING,
     name_of=name_of,
     failure_of=failure_of,
     completed=completed,

@@ -47,7 +47,7 @@ def thread_of(records: Sequence[Record]) -> str:
     first = records[0] if records else None
     thread = payload(first).get("id")
     if first is None or first["type"] != "session_meta" or not isinstance(thread, str):
-        found = "nothing" if first is None else repr(brief(first["type"], 60))
+        found = "nothing" if first is None else brief(first["type"], 60)
         raise TranscriptError(
             f"a rollout of Codex begins with a session_meta that has an id; found {found}"
         )
