@@ -33,6 +33,8 @@ class Program:
     """Its tools that change no files."""
     own_tools: tuple[str, ...] = ("mcp__holdfast__",)
     """How the names of the tools begin that Holdfast itself serves to it."""
+    placed: Callable[[Told], Told] = field(default=lambda told: told)
+    """Adds what only the program's own files tell, such as which subagent a call is of."""
     name_of: Callable[[Told], str | None] = field(default=lambda told: None)
     """Gives what a step is called where the general words do not do."""
     failure_of: Callable[[Told], str | None] = field(

@@ -59,6 +59,7 @@ class Recorder:
         ``event_id``.
         """
         program = programs.program(told.program)
+        told = program.placed(told)
         name = masked(step_name(told, program))
         agent = agent_id or program.name
         session = session_of(told)
