@@ -460,29 +460,77 @@ class TestRead:
         assert TRANSCRIPT.live(steps[1].point) is not None
         assert TRANSCRIPT.live(replace(steps[1].point, session="other")) is None
 
-    def test_a_call_while_a_subagent_works_may_be_the_subagents(
-        self, steps: list[Step], tmp_path: Path
-    ) -> None:
-        its = tmp_path / SESSION
-        its.mkdir()
-        about = {"sessionId": "sub1", "projectHash": "0", "startTime": "2027-01-01T00:00:00.000Z"}
-        working = {"id": "m", "type": "gemini", "content": ""}
-        records = [about, {"id": "u", "type": "user", "content": "x"}, working]
-        (its / "sub1.jsonl").write_text("".join(json.dumps(each) + "\n" for each in records))
-        (its / "sub2.jsonl").write_text(json.dumps({**about, "sessionId": "sub2"}) + "\n")
-        again = steps_of({**STORY, "events": STORY["events"][9:10]}, tmp_path)
-        cut = cut_at(again, 0)
-        assert said(cut)[-1] == ("agent", "A subagent does the rest.")
-        assert "subagent" in (cut.note or "")
 
-    @pytest.mark.parametrize("session", ["../../etc", "a/b", "", "x\0y"])
-    def test_a_session_that_is_no_name_is_never_looked_for(
-        self, steps: list[Step], session: str
+MAIN = {"id": "m", "type": "gemini", "content": "", "timestamp": "2026-01-01T00:00:01.000Z"}
+ASKED = {"id": "u", "type": "user", "content": "Write", "timestamp": "2026-01-01T00:00:02.000Z"}
+WORKING = {"id": "w", "type": "gemini", "content": "", "timestamp": "2026-01-01T00:00:03.000Z"}
+
+
+class TestSubagents:
+    @pytest.fixture
+    def told(self, tmp_path: Path) -> Told:
+        self.write(tmp_path / "chat.jsonl", ABOUT, MAIN)
+        return Told(
+            program="gemini-cli",
+            session="s1",
+            event="AfterTool",
+            moment=Moment.CALL,
+            tool="write_file",
+            transcript=str(tmp_path / "chat.jsonl"),
+        )
+
+    def write(self, path: Path, *records: Any) -> None:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("".join(json.dumps(each) + "\n" for each in records))
+
+    def test_a_call_while_a_subagent_waits_for_one_is_the_subagents(
+        self, told: Told, tmp_path: Path
     ) -> None:
-        told = replace(steps[1].told, session=session)
-        entries = TRANSCRIPT.read(told, JsonLines())
+        chat = tmp_path / "s1" / "sub1.jsonl"
+        self.write(chat, {**ABOUT, "sessionId": "sub1"}, ASKED, WORKING)
+        placed = PROGRAM.completed(told, JsonLines())
+        assert (placed.subagent_id, placed.transcript) == ("sub1", str(chat))
+        entries = TRANSCRIPT.read(placed, JsonLines())
         assert entries is not None
-        assert "subagents" not in entries[-1]["$holdfast"]
+        assert entries[-1]["$holdfast"]["message"] == "w"
+        point = Point(
+            session="s1.sub1",
+            moment=Moment.CALL,
+            entries=entries,
+            subagent_id="sub1",
+            transcript=placed.transcript,
+        )
+        assert TRANSCRIPT.live(point) == entries[:-1]
+
+    @pytest.mark.parametrize(
+        "records",
+        [
+            [ASKED],
+            [ASKED, {**WORKING, "toolCalls": []}],
+            [ASKED, {**WORKING, "timestamp": "2026-01-01T00:00:00.000Z"}],
+            [ASKED, {**WORKING, "timestamp": 5}],
+            [],
+        ],
+        ids=["thinks", "has ended", "is of before", "has no time", "is empty"],
+    )
+    def test_a_call_while_no_subagent_waits_is_the_main_agents(
+        self, told: Told, tmp_path: Path, records: list[Any]
+    ) -> None:
+        self.write(tmp_path / "s1" / "sub1.jsonl", {**ABOUT, "sessionId": "sub1"}, *records)
+        assert PROGRAM.completed(told, JsonLines()) == told
+
+    def test_the_end_of_a_subagent_is_the_main_agents(self, told: Told, tmp_path: Path) -> None:
+        self.write(tmp_path / "s1" / "sub1.jsonl", ABOUT, ASKED, WORKING)
+        told = replace(told, tool="invoke_agent")
+        assert PROGRAM.completed(told, JsonLines()) == told
+
+    @pytest.mark.parametrize("session", ["../../etc", "a/b", "", "x\0y", "."])
+    def test_a_session_that_is_no_name_is_never_looked_for(
+        self, told: Told, tmp_path: Path, session: str
+    ) -> None:
+        self.write(tmp_path / "sub1.jsonl", ABOUT, ASKED, WORKING)
+        told = replace(told, session=session)
+        assert PROGRAM.completed(told, JsonLines()) == told
 
 
 class TestWrite:

@@ -44,7 +44,7 @@ class Program:
     """Whether nothing is kept of an event: it is about nothing that was done, or what it started tells
     of itself."""
     completed: Callable[[Told, JsonLines], Told] = field(default=lambda told, files: told)
-    """Gives a call with what only the conversation says of it, such as that it failed."""
+    """Gives an event with what only the program's own files say: that a call failed, or whose it is."""
 
 
 def program(name: str) -> Program:

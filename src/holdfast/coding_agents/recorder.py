@@ -59,8 +59,7 @@ class Recorder:
         kept once: it is known by its ``event_id``.
         """
         program = programs.program(told.program)
-        if told.moment is Moment.CALL:
-            told = program.completed(told, self._files)
+        told = program.completed(told, self._files)
         name = masked(step_name(told, program))
         agent = agent_id or program.name
         session = session_of(told)

@@ -19,15 +19,11 @@ from holdfast.coding_agents.masking import masked
 Mark = Mapping[str, Any]
 
 
-def mark(
-    message: str | None, tool: str | None, args: Any, output: Any, subagents: Sequence[str] = ()
-) -> dict[str, Any]:
+def mark(message: str | None, tool: str | None, args: Any, output: Any) -> dict[str, Any]:
     """Return the record that says which call a checkpoint is of."""
     said: dict[str, Any] = {"message": message, "tool": tool, "call": _digest([tool, masked(args)])}
     if (result := result_of(masked(output))) is not None:
         said["result"] = _digest(result)
-    if subagents:
-        said["subagents"] = list(subagents)
     return {MARK: said}
 
 

@@ -39,7 +39,7 @@ def after_call(chat: Chat, point: Point, later: Iterator[Sequence[Any]]) -> str 
     )
     whole, marks = _found_later(message, [its], later)
     if whole is None:
-        made, note = _as_told(message, point, its)
+        made, note = _as_told(message, point)
         _put(chat, made)
         return note
     own, *others = claimed(calls_of(whole), marks)
@@ -65,10 +65,8 @@ def _found_later(
     return None, marks
 
 
-def _as_told(message: Message, point: Point, its: Mark) -> tuple[Message, str]:
+def _as_told(message: Message, point: Point) -> tuple[Message, str]:
     """Return a message with the one call that the hook was told of, and what to note."""
-    if its.get("subagents"):
-        return message, _SUBAGENTS
     result = result_of(point.output)
     if result is None or not isinstance(point.tool, str) or not isinstance(point.input, Mapping):
         return message, _NOT_KNOWN

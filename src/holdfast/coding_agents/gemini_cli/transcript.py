@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -13,7 +12,7 @@ from uuid import uuid4
 
 from holdfast.coding_agents.gemini_cli import projects
 from holdfast.coding_agents.gemini_cli.calls import mark, open_message
-from holdfast.coding_agents.gemini_cli.chat import chat_of, is_said, messages_in
+from holdfast.coding_agents.gemini_cli.chat import chat_of, is_said
 from holdfast.coding_agents.gemini_cli.cutting import after_call, settled
 from holdfast.coding_agents.json_lines import JsonLines
 from holdfast.coding_agents.told import Moment, Told
@@ -22,7 +21,6 @@ from holdfast.errors import TranscriptError
 from holdfast.system.atomic_files import Draft
 
 _PLAIN = re.compile("[A-Za-z0-9_-]{1,200}")
-_MOST_SUBAGENTS = 64
 
 
 class GeminiTranscript:
@@ -36,9 +34,8 @@ class GeminiTranscript:
         if entries is None or told.moment is not Moment.CALL:
             return entries
         message = open_message(entries)
-        working = _working_subagents(told, message, files)
         its = None if message is None else message["id"]
-        return [*entries, mark(its, told.tool, told.input, told.output, working)]
+        return [*entries, mark(its, told.tool, told.input, told.output)]
 
     def cut(self, point: Point, later: Iterator[Sequence[Any]]) -> Cut:
         """Return the chat up to a point, each message once and each result once."""
@@ -59,7 +56,8 @@ class GeminiTranscript:
         entries = JsonLines().read(point.transcript) if point.transcript else None
         if not entries or not isinstance(entries[0], Mapping):
             return None
-        return entries if entries[0].get("sessionId") == point.session else None
+        its = point.subagent_id or point.session
+        return entries if entries[0].get("sessionId") == its else None
 
     def new_id(self) -> str:
         """Return an id for a new session."""
@@ -98,28 +96,6 @@ class GeminiTranscript:
     def resume(self, session_id: str, cut: Cut) -> list[str]:
         """Return the command that goes on; before the first prompt, one that begins."""
         return ["gemini", "--session-id" if cut.is_empty else "--resume", session_id]
-
-
-def _working_subagents(
-    told: Told, message: Mapping[str, Any] | None, files: JsonLines
-) -> list[str]:
-    """Return the subagents of a message that are at work: the call may be one's of theirs."""
-    if told.transcript is None or message is None or not _PLAIN.fullmatch(told.session):
-        return []
-    folder = os.path.join(os.path.dirname(told.transcript), told.session)
-    try:
-        names = sorted(os.listdir(folder))
-    except (OSError, ValueError):
-        return []
-    found = []
-    for name in [each for each in names if each.endswith(".jsonl")][-_MOST_SUBAGENTS:]:
-        entries = files.read(os.path.join(folder, name)) or []
-        about = entries[0] if entries and isinstance(entries[0], Mapping) else {}
-        last = next(messages_in(entries), None)
-        is_newer = str(about.get("startTime", "")) >= str(message.get("timestamp", ""))
-        if is_newer and last and last.get("type") == "gemini" and "toolCalls" not in last:
-            found.append(name.removesuffix(".jsonl"))
-    return found
 
 
 def _line(record: Any) -> bytes:
