@@ -87,9 +87,9 @@ def is_trusted(file: Path, folder: Path) -> bool:
         return False
     real = Path(os.path.realpath(folder))
     fitting = [
-        (len(path), level)
+        (len(os.path.normpath(path)), level)
         for path, level in (rules.items() if isinstance(rules, dict) else ())
-        if isinstance(level, str) and "\0" not in path
+        if isinstance(level, str) and os.path.isabs(path) and "\0" not in path
         if real.is_relative_to(
             os.path.realpath(os.path.dirname(path) if level == "TRUST_PARENT" else path)
         )
