@@ -1,0 +1,54 @@
+"""The hook in the settings of Claude Code."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from holdfast.coding_agents.json_settings import JsonHooks
+from holdfast.coding_agents.settings import Scope
+
+EVENTS = {
+    "SessionStart": None,
+    "UserPromptSubmit": None,
+    "PostToolUse": "*",
+    "PostToolUseFailure": "*",
+    "Stop": None,
+    "SubagentStop": None,
+}
+"""Before anything is done, after everything that was or went wrong, and at the end."""
+
+
+class ClaudeCodeSettings(JsonHooks):
+    """The settings of a project, of a project for oneself, and of a user for all projects."""
+
+    scopes: tuple[Scope, ...] = ("project", "local", "user")
+
+    def __init__(self) -> None:
+        super().__init__("claude-code", "Claude Code", EVENTS)
+
+    def file(self, scope: Scope, folder: Path) -> Path:
+        """Return the file that says which hooks there are."""
+        if scope == "user":
+            given = os.environ.get("CLAUDE_CONFIG_DIR")
+            return (Path(given) if given else Path.home() / ".claude") / "settings.json"
+        name = "settings.json" if scope == "project" else "settings.local.json"
+        return folder / ".claude" / name
+
+    def advice(self, file: Path, folder: Path) -> list[str]:
+        """Return what the user still has to do."""
+        return [
+            f"{name} says disableAllHooks: Claude Code runs no hook until that is false"
+            for name in self._files_that_disable(file, folder)
+        ]
+
+    def _files_that_disable(self, file: Path, folder: Path) -> list[Path]:
+        places = {file, *(self.file(scope, folder) for scope in self.scopes)}
+        return [
+            place
+            for place in sorted(places)
+            if place.exists() and self._read(place)[0].get("disableAllHooks") is True
+        ]
+
+
+SETTINGS = ClaudeCodeSettings()
