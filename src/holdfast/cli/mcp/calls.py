@@ -74,6 +74,8 @@ class Calls:
 
     def _root(self, above: Path | None) -> Path:
         """Return the directory that is kept: the one that was named, else the project's."""
+        from holdfast.coding_agents.hook_project import root_of
+
         here = os.path.realpath(".")
         if self._options.workspace is not None:
             return Path(here)
@@ -84,13 +86,6 @@ class Calls:
                 "directory of the project, or name that with holdfast mcp --workspace DIR"
             )
         return Path(root)
-
-
-def root_of(above: str | None, folder: str) -> str:
-    """Return the project that has the store, never a home directory or a disk."""
-    if above is None or above in (os.path.realpath(os.path.expanduser("~")), "/"):
-        return folder
-    return above
 
 
 def _nothing_yet(tool: str, root: Path) -> Answer:
