@@ -41,7 +41,7 @@ class Program:
     )
     """Gives the exit code of a call that failed, "" if it has none; None if it did not fail."""
     is_ignored: Callable[[Told], bool] = field(default=lambda told: False)
-    """Whether nothing is kept of an event: nothing was done, or what was started tells of itself."""
+    """Whether nothing is kept of an event: nothing was done, or what it began tells of itself."""
     completed: Callable[[Told, JsonLines], Told] = field(default=lambda told, files: told)
     """Gives an event with what only the program's own files say: that it failed, or whose it is."""
 
