@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from holdfast.core.conversation.reading import conversation_in
 from holdfast.core.conversation.said import messages_in
 
-ROLLOUTS = Path(__file__).parent / "rollouts"
+ROLLOUTS = Path(__file__).parent / "transcripts" / "codex"
 
 
 def state(entries: Any) -> dict[str, Any]:
