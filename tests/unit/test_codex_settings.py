@@ -177,6 +177,14 @@ def test_a_project_that_is_not_trusted_is_told_and_not_trusted_for_the_user(
         trust.trust(file, project)
 
 
+def test_a_codex_whose_hooks_are_switched_off_is_told(home: Path, project: Path) -> None:
+    file = SETTINGS.file("user", project)
+    SETTINGS.install(file, OURS)
+    answering(home, listing())
+
+    assert "hooks = false under [features]" in SETTINGS.advice(file, project)[0]
+
+
 def test_hooks_of_others_are_never_approved(home: Path, project: Path) -> None:
     file = installed(project)
     wrote = home / "wrote.json"
