@@ -488,7 +488,7 @@ class TestSubagents:
     ) -> None:
         chat = tmp_path / "s1" / "sub1.jsonl"
         self.write(chat, {**ABOUT, "sessionId": "sub1"}, ASKED, WORKING)
-        placed = PROGRAM.placed(told)
+        placed = PROGRAM.completed(told, JsonLines())
         assert (placed.subagent_id, placed.transcript) == ("sub1", str(chat))
         entries = TRANSCRIPT.read(placed, JsonLines())
         assert entries is not None
@@ -517,12 +517,12 @@ class TestSubagents:
         self, told: Told, tmp_path: Path, records: list[Any]
     ) -> None:
         self.write(tmp_path / "s1" / "sub1.jsonl", {**ABOUT, "sessionId": "sub1"}, *records)
-        assert PROGRAM.placed(told) == told
+        assert PROGRAM.completed(told, JsonLines()) == told
 
     def test_the_end_of_a_subagent_is_the_main_agents(self, told: Told, tmp_path: Path) -> None:
         self.write(tmp_path / "s1" / "sub1.jsonl", ABOUT, ASKED, WORKING)
         told = replace(told, tool="invoke_agent")
-        assert PROGRAM.placed(told) == told
+        assert PROGRAM.completed(told, JsonLines()) == told
 
     @pytest.mark.parametrize("session", ["../../etc", "a/b", "", "x\0y", "."])
     def test_a_session_that_is_no_name_is_never_looked_for(
@@ -530,7 +530,7 @@ class TestSubagents:
     ) -> None:
         self.write(tmp_path / "sub1.jsonl", ABOUT, ASKED, WORKING)
         told = replace(told, session=session)
-        assert PROGRAM.placed(told) == told
+        assert PROGRAM.completed(told, JsonLines()) == told
 
 
 class TestWrite:

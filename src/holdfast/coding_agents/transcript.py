@@ -27,6 +27,7 @@ class Point:
     tool: str | None = None
     input: Any = None
     output: Any = None
+    error: Any = None
     prompt: str | None = None
     last_message: str | None = None
     call_id: str | None = None
@@ -50,6 +51,7 @@ class Point:
             transcript=path if isinstance(path, str) else None,
             input=state.get("input"),
             output=state.get("output"),
+            error=state.get("error"),
             **{name: state[name] for name in names if isinstance(state.get(name), str)},
         )
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.coding_agents.gemini_cli.subagents import placed
+from holdfast.coding_agents.gemini_cli.subagents import completed
 from holdfast.coding_agents.json_lines import newest
 from holdfast.coding_agents.naming import used_on
 from holdfast.coding_agents.programs import Program
@@ -128,7 +128,7 @@ PROGRAM = Program(
         }
     ),
     own_tools=("mcp_holdfast_", "mcp__holdfast__"),
-    placed=placed,
+    completed=completed,
     name_of=name_of,
     failure_of=failure_of,
 )

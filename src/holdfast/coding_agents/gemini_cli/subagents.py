@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from holdfast.coding_agents.json_lines import newest
+from holdfast.coding_agents.json_lines import JsonLines, newest
 from holdfast.coding_agents.told import Moment, Told
 
 _PLAIN = re.compile("[A-Za-z0-9_-]{1,200}")
@@ -21,7 +21,7 @@ _STARTS = ("invoke_agent",)
 _MOST = 64
 
 
-def placed(told: Told) -> Told:
+def completed(told: Told, files: JsonLines) -> Told:
     """Return an event of a call with the subagent that made it, if one did, and with its chat.
 
     A call that the main agent makes beside a working subagent is taken for the subagent's; of
