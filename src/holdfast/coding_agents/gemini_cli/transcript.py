@@ -12,11 +12,11 @@ from uuid import uuid4
 
 from holdfast.coding_agents.gemini_cli import projects
 from holdfast.coding_agents.gemini_cli.calls import mark, open_message
-from holdfast.coding_agents.gemini_cli.chat import chat_of, is_said
-from holdfast.coding_agents.gemini_cli.cutting import after_call, settled
+from holdfast.coding_agents.gemini_cli.cutting import after_call
 from holdfast.coding_agents.json_lines import JsonLines
 from holdfast.coding_agents.told import Moment, Told
 from holdfast.coding_agents.transcript import Cut, Point
+from holdfast.core.conversation.programs.gemini_chat import chat_of, is_said, settled
 from holdfast.errors import TranscriptError
 from holdfast.system.atomic_files import Draft
 
