@@ -334,12 +334,11 @@ class TestHostile:
             ([ABOUT, {"id": "g", "type": "gemini", "toolCalls": [{"id": 1}]}], "message 'g'"),
         ],
     )
-    def test_what_is_not_as_known_is_refused_and_files_are_offered(
+    def test_what_is_not_as_known_is_refused_with_what_was_found(
         self, entries: list[Any], says: str
     ) -> None:
-        with pytest.raises(TranscriptError, match=says) as found:
+        with pytest.raises(TranscriptError, match=says):
             _end(entries)
-        assert "--files" in str(found.value)
 
     def test_lines_that_are_no_records_are_skipped_as_the_program_does(self) -> None:
         entries = [ABOUT, "half a li", 7, [], {"x": 1}, {"id": "a", "type": "user", "content": "a"}]
@@ -581,7 +580,7 @@ class TestWrite:
         for _ in range(2):  # a minute may pass in between
             try:
                 TRANSCRIPT.write(cut_at(steps, 2), "ID", folder)
-            except FileExistsError:
+            except TranscriptError:
                 break
         assert path.read_bytes() == before
 

@@ -40,10 +40,7 @@ class GeminiTranscript:
     def cut(self, point: Point, later: Iterator[Sequence[Any]]) -> Cut:
         """Return the chat up to a point, each message once and each result once."""
         if not point.entries:
-            raise TranscriptError(
-                f"no conversation of {point.session} was kept at this point. --files puts the "
-                "files back alone"
-            )
+            raise TranscriptError(f"no conversation of {point.session} was kept at this point")
         chat = chat_of(point.entries)
         note = after_call(chat, point, later) if point.moment is Moment.CALL else None
         messages = settled(chat.messages.values())
@@ -90,7 +87,10 @@ class GeminiTranscript:
             for record in (about, *cut.entries[1:]):
                 draft.write(_line(record))
             draft.sync()
-            draft.link(str(path))
+            try:
+                draft.link(str(path))
+            except FileExistsError as error:
+                raise TranscriptError(f"{path} is there already, and is left as it is") from error
         return path
 
     def resume(self, session_id: str, cut: Cut) -> list[str]:

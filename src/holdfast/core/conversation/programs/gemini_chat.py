@@ -59,12 +59,11 @@ def chat_of(entries: Iterable[Any]) -> Chat:
         elif unknown := next((key for key in entry if str(key).startswith("$")), None):
             raise TranscriptError(
                 f"the chat has a record {brief(str(unknown), 60)}, which is not known: Gemini CLI "
-                "may be newer than this Holdfast. --files puts the files back alone"
+                "may be newer than this Holdfast"
             )
     if not isinstance(chat.about.get("sessionId"), str):
         raise TranscriptError(
-            f"this is no chat of Gemini CLI: no sessionId in {len(chat.messages)} messages. "
-            "--files puts the files back alone"
+            f"this is no chat of Gemini CLI: no sessionId with {len(chat.messages)} messages"
         )
     return chat
 
@@ -109,7 +108,7 @@ def calls_of(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     ):
         raise TranscriptError(
             f"the tool calls of message {brief(str(message.get('id')), 60)} are not as known "
-            f"({brief(calls, 80)}). --files puts the files back alone"
+            f"({brief(calls, 80)})"
         )
     return calls
 
