@@ -14,6 +14,7 @@ from holdfast.core.conversation.forms import Form, Native
 _MODULES = {
     "claude-code/1": "claude_code",
     "codex/1": "codex",
+    "gemini-cli/1": "gemini_cli",
 }
 """Which module reads a format; its ``FORM.extract`` is given the conversation, not the state."""
 
