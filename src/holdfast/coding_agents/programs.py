@@ -41,10 +41,9 @@ class Program:
     )
     """Gives the exit code of a call that failed, "" if it has none; None if it did not fail."""
     is_ignored: Callable[[Told], bool] = field(default=lambda told: False)
-    """Whether nothing is kept of an event: it is about nothing that was done, or what it started tells
-    of itself."""
+    """Whether nothing is kept of an event: nothing was done, or what it began tells of itself."""
     completed: Callable[[Told, JsonLines], Told] = field(default=lambda told, files: told)
-    """Gives an event with what only the program's own files say: that a call failed, or whose it is."""
+    """Gives an event with what only the program's own files say: that it failed, or whose it is."""
 
 
 def program(name: str) -> Program:
