@@ -72,7 +72,7 @@ def measure(place: Path, events: int, files: int) -> None:
         Way("hook, HOLDFAST_HOOK_HELPER=off", HOOK, {"HOLDFAST_HOOK_HELPER": "off"}),
         Way("as before, in 0.4", ("-c", AS_BEFORE)),
     ]
-    projects = {}
+    projects: dict[str, Path] = {}
     for way in ways:
         project = place / way.arguments[0].strip("-") / str(len(projects))
         fill(project, files)
