@@ -83,7 +83,7 @@ class Hooks:
         return self.report.problems[0].text
 
     def helpers(self) -> list[int]:
-        """The processes of helpers that meet hooks in this test's own directory."""
+        """The processes of helpers that are of this test."""
         found = []
         for entry in Path("/proc").iterdir():
             if entry.name.isdecimal():
@@ -91,9 +91,8 @@ class Hooks:
                     words = (entry / "cmdline").read_bytes().split(b"\0")
                 except OSError:  # it has ended
                     continue
-                if HELPER in words and any(
-                    word.startswith(os.fsencode(self.runtime)) for word in words
-                ):
+                places = (os.fsencode(self.runtime), os.fsencode(self.project))
+                if HELPER in words and any(word.startswith(places) for word in words):
                     found.append(int(entry.name))
         return found
 

@@ -16,11 +16,17 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from holdfast.system.crash_points import clear, install
+from holdfast.system.crash_points import HELPER_POINTS, POINTS, RUN_POINTS, clear, install, reach
 
 __all__ = [
-    *("HELPER_POINTS", "POINTS", "RUN_POINTS"),
-    *("clear", "install", "kill_at", "listening", "reach"),
+    "HELPER_POINTS",
+    "POINTS",
+    "RUN_POINTS",
+    "clear",
+    "install",
+    "kill_at",
+    "listening",
+    "reach",
 ]
 
 
