@@ -262,6 +262,14 @@ SHAPES: dict[str, Schema] = {
         parent_id=TEXT,
         directory=_maybe(TEXT),
     ),
+    "wrap": _record(
+        agent_id=TEXT,
+        session_id=TEXT,
+        exit_code=WHOLE,
+        checkpoints=_list(TEXT),
+        problems=_list(TEXT),
+        warnings=_list(TEXT),
+    ),
     "snapshot": _record(
         checkpoint_id=TEXT,
         session_id=TEXT,
