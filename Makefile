@@ -2,6 +2,7 @@
 
 VENV    ?= .venv
 JOBS    ?= 2
+AGENTS  ?= .coding-agents
 CRASHES ?= 1000
 # The first that really starts and is new enough; a shim on PATH may do neither.
 PYTHON  ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
@@ -36,7 +37,7 @@ QUICK_TESTS := tests/unit tests/project/test_imports.py \
 
 .DEFAULT_GOAL := help
 .PHONY: help setup services demo test quick lint suite lowest lowest-suite frameworks \
-	frameworks-made crewai-made docs format crash bench bench-frameworks test-pythons clean
+	frameworks-made crewai-made coding-agents docs format crash bench bench-frameworks test-pythons clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,7 +50,7 @@ services:  ## Install what tests start (Redis, PostgreSQL, PgBouncer, faketime) 
 demo: $(VENV)/.core  ## See an agent crash, resume, rewind and fork
 	$(BIN)/holdfast demo
 
-test: lint suite lowest frameworks  ## Run all that CI runs: lint, types, tests
+test: lint suite lowest frameworks coding-agents  ## Run all that CI runs: lint, types, tests
 
 quick: $(VENV)/.test  ## Get an answer within a minute: style, pure functions, imports, two stores
 	$(BIN)/ruff check $(LINTED)
@@ -81,6 +82,13 @@ frameworks-made: $(VENV)/.frameworks
 
 crewai-made: $(VENV)/.crewai
 
+coding-agents: $(VENV)/.test  ## Run the real coding agents, from npm, against a scripted model
+	@scripts/install-coding-agents $(AGENTS) $(BIN)/python
+	@if [ -f $(AGENTS)/package.json ]; then \
+		PATH="$(abspath $(AGENTS))/node/bin:$$PATH" \
+		HOLDFAST_CODING_AGENTS=$(abspath $(AGENTS))/node_modules/.bin \
+		$(PYTEST) -n $(JOBS) tests/coding_agents; fi
+
 docs: $(VENV)/.test  ## Build the documentation as a site, in site/
 	$(BIN)/python -m mkdocs build --strict
 
@@ -111,7 +119,7 @@ test-pythons:  ## Run the tests on each of Python 3.11, 3.12 and 3.13 found here
 	done
 
 clean:  ## Remove environments, caches and builds
-	rm -rf .venv .venv-* build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-* $(AGENTS) build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find $(CODE) -name __pycache__ -prune -exec rm -rf {} +
 
 # Debian and Ubuntu ship venv as a package of its own.

@@ -85,6 +85,13 @@ def test_a_framework_may_be_named_by_a_string(client: SyncClient) -> None:
     assert client.restore(saved).framework is Framework.OPENAI_AGENTS
 
 
+def test_a_state_given_in_place_of_the_framework_is_not_told_in_full(client: SyncClient) -> None:
+    with pytest.raises(InvalidArgumentError) as caught:
+        client.save("coder", {"messages": ["long " * 1000]})  # type: ignore[arg-type]
+
+    assert len(str(caught.value)) < 400
+
+
 def test_without_a_session_a_new_one_begins_each_time(client: SyncClient) -> None:
     first, second = (client.restore(client.save("coder")) for _ in range(2))
 

@@ -9,6 +9,16 @@ from tests.cli.kit import Holdfast
 from tests.cli.story import tell
 
 
+@pytest.fixture(autouse=True)
+def state_of_the_user(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    """Where links and the like are kept: never in the home of who runs the tests."""
+    state = tmp_path_factory.mktemp("state")
+    monkeypatch.setenv("XDG_STATE_HOME", str(state))
+    return state
+
+
 @pytest.fixture
 def holdfast(tmp_path: Path) -> Holdfast:
     """The command, in an empty directory."""

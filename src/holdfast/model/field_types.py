@@ -10,6 +10,7 @@ from operator import attrgetter
 from types import NoneType
 from typing import Any, Literal, NamedTuple
 
+from holdfast.core.short_repr import brief
 from holdfast.errors import InvalidArgumentError
 from holdfast.ids import as_iso, microseconds, moment
 from holdfast.model import checks
@@ -110,7 +111,7 @@ def checked_framework(what: str, value: Framework | str) -> Framework:
         return Framework(value)
     except ValueError:
         names = ", ".join(framework.value for framework in Framework)
-        raise InvalidArgumentError(f"no {what} {value!r}; there are {names}") from None
+        raise InvalidArgumentError(f"no {what} {brief(value)}; there are {names}") from None
 
 
 def _as_it_is(what: str, value: Any) -> Any:

@@ -1,4 +1,5 @@
-"""Which store is meant where none is named: HOLDFAST_URL, else the nearest ``.holdfast/`` upwards.
+"""Which store is meant where none is named: HOLDFAST_URL, else the nearest upwards: the one that a
+directory is linked to, or its ``.holdfast/``.
 
 The library and the command line ask here, so both mean the same store in the same directory.
 """
@@ -11,6 +12,7 @@ from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
 from holdfast.errors import StoreConnectionError
+from holdfast.stores import linked
 from holdfast.stores.shared.secrets import masked
 from holdfast.system import private_files
 
@@ -28,7 +30,8 @@ class StoreLocation:
     source: str
     """``--store``, ``HOLDFAST_URL``, or the ``.holdfast/`` it was found in."""
     folder: Path | None = None
-    """The directory that holds ``.holdfast/``, if it was found so."""
+    """The directory that holds ``.holdfast/`` or is linked to the store, if it was found so."""
+    is_linked: bool = False
 
     @property
     def path(self) -> Path | None:
@@ -45,7 +48,7 @@ class StoreLocation:
 
     def make_folder(self) -> None:
         """Make its ``.holdfast/``, which git is told to ignore; nothing for any other store."""
-        if self.folder is None:
+        if self.folder is None or self.is_linked:
             return
         inside = self.folder / FOLDER
         private_files.make_directories(str(inside))
@@ -60,11 +63,24 @@ def find() -> StoreLocation | None:
     if os.environ.get(VARIABLE):
         return StoreLocation(os.environ[VARIABLE], VARIABLE)
     here = _here()
+    has_links = linked.folder() is not None
     for folder in (here, *here.parents):
+        if has_links and (link := linked.of(folder)) is not None:
+            return _at_end_of(link, folder)
         if os.path.isdir(folder / FOLDER):
             _check_is_ours(folder / FOLDER)
             return in_folder(folder)
     return None
+
+
+def _at_end_of(link: linked.Link, folder: Path) -> StoreLocation:
+    found = StoreLocation(link.url, f"the link of {folder}", folder, is_linked=True)
+    if found.path is not None and not found.path.exists():
+        raise StoreConnectionError(
+            f"{folder} belongs to the store {found.path}, which is not there: bring it back, or "
+            f"make one of its own with `holdfast init` in {folder}"
+        )
+    return found
 
 
 def find_or_make() -> StoreLocation:
@@ -101,6 +117,18 @@ def in_folder(folder: Path) -> StoreLocation:
 def url_of(file: Path) -> str:
     """Return the URL of an SQLite file."""
     return f"sqlite:///{quote(os.path.abspath(file))}"
+
+
+def as_url(given: str) -> str:
+    """Return a URL as it is; the path of a store that is there as its URL."""
+    path = Path(given)
+    if "://" in given or not path.exists():
+        return given
+    if (path / FOLDER).is_dir():
+        return in_folder(path).url
+    if path.name == FOLDER and path.is_dir():
+        return url_of(path / FILE)
+    return f"file://{quote(os.path.abspath(path))}" if path.is_dir() else url_of(path)
 
 
 def _here() -> Path:

@@ -8,14 +8,19 @@ that; a file is closed by ``with`` itself.
 from __future__ import annotations
 
 import fcntl
+import math
 import os
+import time
 from contextlib import AbstractContextManager, nullcontext
 from io import FileIO
 from typing import Any
 from weakref import WeakSet
 
+from holdfast.errors import StoreConnectionError
+from holdfast.system import patience
 from holdfast.system.private_files import FILE_MODE
 
+_PAUSE = 0.01
 _held: WeakSet[LockFile] = WeakSet()
 
 
@@ -26,10 +31,29 @@ class LockFile(FileIO):
         super().__init__(os.open(path, os.O_RDONLY | (0 if shared else os.O_CREAT), FILE_MODE))
         try:
             _held.add(self)
-            self.is_locked = lock(self.fileno(), fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
+            self.is_locked = self._lock(path, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
         except BaseException:
             self.close()
             raise
+
+    def _lock(self, path: str, how: int) -> bool:
+        seconds = patience.seconds()
+        if seconds == math.inf:
+            return lock(self.fileno(), how)
+        end = time.monotonic() + seconds
+        while True:
+            try:
+                fcntl.flock(self.fileno(), how | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > end:
+                    raise StoreConnectionError(
+                        f"{path} has been locked by another program for {seconds:g} s"
+                    ) from None
+            except OSError:
+                return False
+            else:
+                return True
+            time.sleep(_PAUSE)
 
 
 def locked(path: str, shared: bool = False) -> AbstractContextManager[Any]:

@@ -6,6 +6,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from holdfast.cli.access.links import link, say_linked
 from holdfast.cli.access.naming import Names
 from holdfast.cli.access.opening import open_client
 from holdfast.cli.exits import OK, NotFound
@@ -22,7 +23,9 @@ def set_up(parser: Parser) -> None:
     """Add its arguments to a parser, and what it runs."""
     parser.explain(
         "The new session has the state, plan and files of the checkpoint; the old one is left as "
-        "it is.\nWith --to its files are put into a new directory.",
+        "it is.\nWith --to its files are put into a new directory. It belongs to this store from "
+        "then on: the command\nline, the library and hooks there mean it, and the first session "
+        "that the same coding agent begins\nthere follows the fork.",
         "holdfast fork",
         "holdfast fork tests-pass --as bolder",
         "holdfast fork @~2 --as bolder --to ../bolder",
@@ -51,6 +54,7 @@ def run(options: Namespace, terminal: Terminal) -> int:
                 raise NotFound(f"checkpoint {source.checkpoint_id!r} was saved without files")
             unpack(client, tree, options.to, terminal.progress("files"))
         made = client.fork(source.checkpoint_id, session_id=name)
+    is_linked = options.to is not None and link(options, options.to, source.agent_id, made)
     if terminal.json:
         terminal.emit(
             {
@@ -59,6 +63,7 @@ def run(options: Namespace, terminal: Terminal) -> int:
                 "session_id": name,
                 "parent_id": source.checkpoint_id,
                 "directory": None if options.to is None else str(options.to),
+                "linked": is_linked,
             }
         )
     else:
@@ -66,6 +71,7 @@ def run(options: Namespace, terminal: Terminal) -> int:
         terminal.line(f"session {clean(name)} begins at {step} ({made})")
         if options.to is not None:
             terminal.line(f"its files are in {clean(str(options.to))}")
+            say_linked(is_linked, terminal)
     return OK
 
 

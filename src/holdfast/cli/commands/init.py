@@ -10,6 +10,7 @@ from holdfast.cli.exits import OK
 from holdfast.cli.output.terminal import Terminal
 from holdfast.cli.output.units import many
 from holdfast.cli.parsing import Parser
+from holdfast.stores import linked
 from holdfast.stores.discovery import in_folder
 
 
@@ -17,7 +18,8 @@ def set_up(parser: Parser) -> None:
     """Add its arguments to a parser, and what it runs."""
     parser.explain(
         "Makes .holdfast/ in this directory (git is told to ignore it), or the store of --store.\n"
-        "A store that is there already is left as it is.",
+        "A store that is there already is left as it is. A directory that `holdfast fork --to` "
+        "made belongs\nto the store of the fork until then.",
         "holdfast init",
         "holdfast init ~/projects/site",
         "holdfast init --store postgresql://localhost/agents",
@@ -35,6 +37,8 @@ def run(options: Namespace, terminal: Terminal) -> int:
     with open_location(location, create=True) as client:
         name = client.store.name
         number = client.stats().checkpoints
+    if location.folder is not None:
+        linked.forget(location.folder)  # from now on it has a store of its own
     if terminal.json:
         terminal.emit({"url": location.shown, "created": made, "checkpoints": number})
     elif made:

@@ -68,7 +68,8 @@ def run(options: Namespace, terminal: Terminal) -> int:
 
 
 def _how(location: StoreLocation) -> str:
-    return f"from {location.source}" if location.folder is None else "the nearest upwards"
+    is_nearest = location.folder is not None and not location.is_linked
+    return "the nearest upwards" if is_nearest else f"from {location.source}"
 
 
 def _show(waiting: Waiting, terminal: Terminal) -> None:

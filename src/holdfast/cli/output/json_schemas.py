@@ -261,6 +261,7 @@ SHAPES: dict[str, Schema] = {
         session_id=TEXT,
         parent_id=TEXT,
         directory=_maybe(TEXT),
+        linked=TRUTH,
     ),
     "wrap": _record(
         agent_id=TEXT,

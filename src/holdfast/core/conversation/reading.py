@@ -10,6 +10,7 @@ from holdfast.core.conversation.conversation import Conversation
 from holdfast.core.conversation.forms import FORMS, FRAMEWORKS, Form, Native
 from holdfast.core.conversation.lost import Lost
 from holdfast.core.conversation.plain import plain
+from holdfast.core.conversation.programs import kept_in
 from holdfast.errors import InvalidArgumentError
 
 
@@ -26,7 +27,8 @@ def form_of(framework: Any) -> Form:
 def conversation_in(framework: str, state: Any) -> Conversation | None:
     """Return the conversation that a state of a framework holds; None if it holds none.
 
-    Messages in the state of a program of one's own are recognised by their shape.
+    What a hook recorded of a coding agent says its format. Messages in the state of a program of
+    one's own are recognised by their shape.
 
     >>> from holdfast.core.conversation.reading import conversation_in
     >>> found = conversation_in("custom", {"messages": [{"role": "user", "content": "hi"}]})
@@ -43,6 +45,9 @@ def found_in(framework: str, state: Any) -> tuple[Form, Native | None]:
     native = None if form is None else form.extract(state)
     if form is not None and native is not None:
         return form, native
+    kept = kept_in(state)
+    if kept is not None:
+        return kept
     return BY_SHAPE, BY_SHAPE.extract(state)
 
 

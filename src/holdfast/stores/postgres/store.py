@@ -17,6 +17,7 @@ from holdfast.stores.postgres.reads import Operation
 from holdfast.stores.postgres.writes import PostgresWrites
 from holdfast.stores.shared.per_loop import PerLoop
 from holdfast.stores.shared.planned import PlannedStore
+from holdfast.system import patience
 from holdfast.system.threads import Threads
 
 C = TypeVar("C")
@@ -62,7 +63,7 @@ class PostgresStore(_PostgresMethods, Store):
             raise InvalidArgumentError(f"pool_size is a number from 1, not {pool_size!r}")
         if not isinstance(timeout, (int, float)) or not 0 < timeout <= 86400:
             raise InvalidArgumentError(f"timeout is a number of seconds, not {timeout!r}")
-        place = ServerAddress(dsn, sql.checked_schema(schema), timeout)
+        place = ServerAddress(dsn, sql.checked_schema(schema), patience.seconds(timeout))
         self._plans = PostgresWrites(place.name, schema)
         self._size = pool_size
         self._pool = Pool(place, pool_size)

@@ -66,6 +66,7 @@ from holdfast.stores.redis.keys import FORMAT, READABLE, Keys
 from holdfast.stores.redis.urls import package, parse
 from holdfast.stores.redis.writes import RedisWrites
 from holdfast.stores.shared.planned import PlannedStore
+from holdfast.system import patience
 from holdfast.system.threads import Threads
 
 C = TypeVar("C")
@@ -111,7 +112,7 @@ class RedisStore(_RedisMethods, Store):
         if keys.prefix != DEFAULT_PREFIX:
             name += f" (prefix {keys.prefix})"
         may_evict = allowed(allow_eviction, address.own.get("allow_eviction"))
-        self._link = RedisConnection(address, name, seconds)
+        self._link = RedisConnection(address, name, patience.seconds(seconds))
         self._plans = RedisWrites(keys, spread=address.kind == "cluster")
         try:
             self.concerns = self._check_server(keys, may_evict)

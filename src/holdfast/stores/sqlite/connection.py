@@ -23,7 +23,7 @@ from holdfast.stores.shared.retry import Attempts, Rule, retry
 from holdfast.stores.sqlite import guard
 from holdfast.stores.sqlite import schema as sql
 from holdfast.stores.sqlite.errors import is_busy, translated
-from holdfast.system import forks, private_files
+from holdfast.system import forks, patience, private_files
 
 T = TypeVar("T")
 
@@ -80,8 +80,11 @@ class Connections:
         self.closed = False
         self.allowance = guard.Allowance(path)
         self._in_child = in_child
+        self._busy_seconds = patience.seconds(BUSY_SECONDS)
         waits = (_SHORTEST_WAIT, _LONGEST_WAIT)
-        self._rules = (Rule(is_busy, seconds=BUSY_SECONDS, shortest=waits[0], longest=waits[1]),)
+        self._rules = (
+            Rule(is_busy, seconds=self._busy_seconds, shortest=waits[0], longest=waits[1]),
+        )
         self._make_links()
         with self.errors():
             self._make_directory()
@@ -156,7 +159,7 @@ class Connections:
         guard.check_journal(self.path)
         # isolation_level None: transactions begin and end where this code says so.
         db = sqlite3.connect(
-            self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            self.path, timeout=self._busy_seconds, isolation_level=None, check_same_thread=False
         )
         try:
             guard.harden(db)
@@ -220,7 +223,7 @@ class Connections:
         if not is_busy(error):
             return error
         return StoreConnectionError(
-            f"{self.name} has been locked by another program for {BUSY_SECONDS:.0f} s"
+            f"{self.name} has been locked by another program for {self._busy_seconds:.0f} s"
         )
 
     def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
