@@ -1,4 +1,4 @@
-"""The real programs with the helper of their hooks: killed at random, nothing lost, nothing left."""
+"""The real programs and the helper of their hooks: killed at random, nothing lost or left."""
 
 from __future__ import annotations
 
