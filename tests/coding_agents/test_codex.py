@@ -368,6 +368,23 @@ def test_a_codex_that_was_killed_in_the_middle_goes_on_from_its_last_step(codex:
     assert len(steps(codex, session)) == 2
 
 
+@pytest.mark.parametrize("requests", [1, 3, 5])
+def test_whenever_codex_is_killed_its_last_step_comes_back(codex: Codex, requests: int) -> None:
+    stopped(codex, MANY, lambda: len(codex.requests) >= requests, signal.SIGKILL)
+    session = main_session(codex)
+    *_, last = steps(codex, session)
+    called = sum("call_id" in each["metadata"] for each in steps(codex, session))
+
+    asked = go_on(codex, last["checkpoint_id"])
+
+    said = asked.requests[0].said
+    results = sum(each[0] == "result" for each in said)
+    # A patch that fails is told to the model, and to no hook.
+    assert results in (called, called + 1)
+    longest = codex.requests[requests - 1].said
+    assert said[:-1][: len(longest)] == longest[: len(said) - 1]
+
+
 def test_a_result_that_codex_was_killed_before_writing_is_told_to_the_model(
     codex: Codex,
 ) -> None:
