@@ -46,7 +46,8 @@ def _after_call(point: Point, known: Iterator[Conversation]) -> Cut:
     session: Mapping[str, Any] | None = None
     at = 0
     parts: list[Part] = []
-    for each in known:
+    kept: list[Part] = []
+    for number, each in enumerate(known):
         session = session or each.session
         place = _place(each.messages, point.call_id)
         if place is None:
@@ -54,14 +55,15 @@ def _after_call(point: Point, known: Iterator[Conversation]) -> Cut:
         message = each.messages[place]
         if found is None:
             found, at, parts = each, place, list(message["parts"])
+            if number > 0 or not point.entries:
+                parts = _as_they_were(parts, point.call_id)
         elif message["info"]["id"] == found.messages[at]["info"]["id"]:
             parts = _with_what_was_unfinished(parts, message["parts"], point.call_id)
-        kept, is_whole = _through(parts, point.call_id)
-        if is_whole:
+        kept = _through(parts, point.call_id)
+        if all(map(_is_finished, kept)):
             break
     if found is None:
         raise _not_kept(point)
-    kept, _ = _through(parts, point.call_id)
     call = next(each for each in kept if _is_call(each, point.call_id))
     last = {"info": _ended(found.messages[at]["info"], call), "parts": kept}
     note = None
@@ -86,20 +88,25 @@ def _is_call(part: Part, call_id: str | None) -> bool:
     return part.get("type") == "tool" and call_id in (part.get("callID"), part["id"])
 
 
-def _through(parts: Sequence[Part], call_id: str | None) -> tuple[list[Part], bool]:
-    """Return the parts through the last call that had ended with one, and whether all are whole."""
+def _as_they_were(parts: Sequence[Part], call_id: str | None) -> list[Part]:
+    """Return parts that were looked at later, without the calls that ended after one."""
     end = next(_end(each) for each in parts if _is_call(each, call_id))
-    stays = [_is_call(each, call_id) or _had_ended(each, end) for each in parts]
-    last = max(at for at, each in enumerate(parts) if stays[at] and each.get("type") == "tool")
-    kept = [each for at, each in enumerate(parts[: last + 1]) if stays[at]]
-    return kept, all(map(_is_finished, kept))
+    return [each for each in parts if not _ended_after(each, end) or _is_call(each, call_id)]
 
 
-def _had_ended(part: Part, end: float | None) -> bool:
-    if part.get("type") != "tool":
-        return True
+def _ended_after(part: Part, end: float | None) -> bool:
     own = _end(part)
-    return _is_finished(part) and (end is None or own is None or own <= end)
+    return part.get("type") == "tool" and end is not None and own is not None and own > end
+
+
+def _through(parts: Sequence[Part], call_id: str | None) -> list[Part]:
+    """Return the parts through the last call that has its result, or is the one looked for."""
+    stays = [
+        _is_call(each, call_id) or each.get("type") != "tool" or _is_finished(each)
+        for each in parts
+    ]
+    last = max(at for at, each in enumerate(parts) if stays[at] and each.get("type") == "tool")
+    return [each for at, each in enumerate(parts[: last + 1]) if stays[at]]
 
 
 def _with_what_was_unfinished(

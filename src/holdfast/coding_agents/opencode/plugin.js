@@ -11,6 +11,7 @@ const PATIENCE = 10_000 // milliseconds that the agent waits for the command
 const IMPATIENCE = 500 // the same, while it is known to be slow
 const LIFETIME = 120_000 // after so long it is ended
 const WAITING = 100 // events behind one that is slow; the next are left out
+const SIDE_BY_SIDE = 150 // milliseconds in which calls that run together may end together
 const LARGEST = 32_000_000 // characters of an event; of a longer one the conversation is left out
 const MCP_TEXT = 30_000 // opencode itself may shorten a result that is longer
 const REMEMBERED = 1_000 // calls
@@ -26,6 +27,7 @@ export const Holdfast = async ({ client, directory }) => {
   const parents = new Map() // of sessions: null for one that a user began
   const results = new Map() // of calls that were told, for until opencode has written them
   const errors = new Map() // of sessions that are about to stop
+  const open = new Map() // the calls of each session that have not ended
   let patience = PATIENCE
   let waiting = 0
   let running // the command, while it runs
@@ -67,6 +69,18 @@ export const Holdfast = async ({ client, directory }) => {
     return id
   }
 
+  function opened(session, callID) {
+    if (!open.has(session)) open.set(session, new Set())
+    open.get(session).add(callID)
+  }
+
+  // What is done by calls side by side is in the files together: so should be their results.
+  async function neighboursEnded(session) {
+    for (let waited = 0; waited < SIDE_BY_SIDE && open.get(session)?.size; waited += 10) {
+      await new Promise((resolve) => setTimeout(resolve, 10))
+    }
+  }
+
   function withResult(part) {
     const ended = part.type === "tool" ? results.get(part.callID) : undefined
     if (!ended?.result || !["pending", "running"].includes(part.state?.status)) return part
@@ -93,6 +107,7 @@ export const Holdfast = async ({ client, directory }) => {
 
   async function tell(session, event, what) {
     const root = await rootOf(session)
+    if (what.call_id) await neighboursEnded(session)
     const conversation = await conversationOf(session)
     const told = { event, session: root, cwd: directory, ...what, conversation }
     if (root !== session) {
@@ -147,7 +162,8 @@ export const Holdfast = async ({ client, directory }) => {
     return whole.length > MCP_TEXT ? undefined : { title: "", metadata, output: whole }
   }
 
-  function remember(callID, input, result) {
+  function remember(session, callID, input, result) {
+    open.get(session)?.delete(callID)
     results.set(callID, { input, result, at: Date.now() })
     if (results.size > REMEMBERED) results.delete(results.keys().next().value)
   }
@@ -157,7 +173,7 @@ export const Holdfast = async ({ client, directory }) => {
     const { status } = part.state ?? {}
     if (part.type !== "tool" || !["completed", "error"].includes(status)) return
     if (results.has(part.callID) || results.has(part.id)) return
-    remember(part.callID, part.state.input, undefined)
+    remember(part.sessionID, part.callID, part.state.input, undefined)
     const { input, title, output, metadata, error } = part.state
     inOrder(() =>
       tell(part.sessionID, "tool.execute.after", {
@@ -173,6 +189,7 @@ export const Holdfast = async ({ client, directory }) => {
   function idle(session) {
     const error = errors.get(session)
     errors.delete(session)
+    open.delete(session)
     inOrder(async () => {
       const event = (await rootOf(session)) === session ? "session.idle" : "subagent.idle"
       await tell(session, event, { error })
@@ -188,11 +205,14 @@ export const Holdfast = async ({ client, directory }) => {
     }),
 
     // What the last call left is recorded before the next one begins.
-    "tool.execute.before": safely(recorded),
+    "tool.execute.before": safely(async ({ sessionID, callID }) => {
+      await recorded()
+      opened(sessionID, callID)
+    }),
 
     "tool.execute.after": safely(async ({ tool, sessionID, callID, args }, output) => {
       const result = resultOf(output)
-      remember(callID, args, result)
+      remember(sessionID, callID, args, result)
       const { attachments, ...shown } = result ?? { output: output?.content }
       const what = { tool, input: args, output: shown, call_id: callID }
       inOrder(() => tell(sessionID, "tool.execute.after", what))
