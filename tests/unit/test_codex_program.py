@@ -57,6 +57,10 @@ def test_subagents_are_called_by_what_they_were_asked() -> None:
         "subagents waited for"
     )
     assert name(tool_name="multi_agent_v1send_input", tool_input={}) == "send_input"
+    assert name(tool_name="collaborationspawn_agent", tool_input=asked) == (
+        "subagent: Write the tests"
+    )
+    assert name(tool_name="collaboration", tool_input={}) == "collaboration"
 
 
 def test_prompts_ends_and_interruptions_are_told_apart() -> None:

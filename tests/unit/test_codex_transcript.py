@@ -19,7 +19,7 @@ from holdfast.coding_agents.told import Moment, Told
 from holdfast.coding_agents.transcript import Cut, Point
 from holdfast.errors import TranscriptError
 
-ROLLOUTS = Path(__file__).parent / "rollouts"
+ROLLOUTS = Path(__file__).parent / "transcripts" / "codex"
 NEW = "01a1ee99-0000-7000-8000-000000000001"
 
 Records = list[dict[str, Any]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from itertools import count
 from typing import Any
@@ -57,7 +58,9 @@ class Codex(RealProgram):
             'env_key = "SCRIPTED_KEY"\n'
             "request_max_retries = 0\nstream_max_retries = 0\n\n"
             f"[projects.{json.dumps(str(self.project))}]\n"
-            'trust_level = "trusted"\n'
+            'trust_level = "trusted"\n\n'
+            "[notice.model_migrations]\n"
+            '"gpt-5.5" = "gpt-6-sol"\n'  # it offers others no more
         )
 
     def variables(self) -> dict[str, str]:
@@ -105,7 +108,8 @@ class Codex(RealProgram):
         if spawned is not None:
             items = [self._function(_WAIT, targets=[spawned], timeout_ms=60_000)]
         else:
-            items = [*_message(reply.text), *map(self._call, reply.calls)]
+            calls = [self._call(action, body["input"]) for action in reply.calls]
+            items = [*_message(reply.text), *calls]
         number = f"resp_{next(self._numbers)}"
         events: list[Any] = [{"type": "response.created", "response": {"id": number}}]
         for index, item in enumerate(items):
@@ -116,7 +120,7 @@ class Codex(RealProgram):
         events.append({"type": "response.completed", "response": end})
         return "text/event-stream", sse(events, named=True)
 
-    def _call(self, action: Action) -> dict[str, Any]:
+    def _call(self, action: Action, before: Sequence[Any]) -> dict[str, Any]:
         match action:
             case Write(path, text):
                 lines = [f"+{line}" for line in text.splitlines()]
@@ -127,6 +131,10 @@ class Codex(RealProgram):
                 return self._function("exec_command", cmd=command, yield_time_ms=30_000)
             case Subagent(prompt):
                 return self._function("spawn_agent", message=prompt)
+            case Tool("apply_patch", {"lines": lines}):
+                return self._patch(*lines)
+            case Tool("write_stdin", arguments):
+                return self._function("write_stdin", session_id=_running(before), **arguments)
             case Tool(name, arguments):
                 return self._function(name, **arguments)
 
@@ -166,6 +174,13 @@ def _message(text: str) -> list[dict[str, Any]]:
     content = [{"type": "output_text", "text": text, "annotations": []}]
     message = {"type": "message", "role": "assistant", "id": "msg_1", "content": content}
     return [message] if text else []
+
+
+def _running(items: Sequence[Any]) -> int:
+    """Return the number of the command that was left running last."""
+    outputs = [item["output"] for item in items if item["type"] == "function_call_output"]
+    found = re.findall(r"running with session ID (\d+)", "\n".join(outputs))
+    return int(found[-1])
 
 
 def _agent_of(items: Sequence[Any]) -> str | None:

@@ -23,13 +23,14 @@ _Found = tuple[int | None, int]
 
 def cut_at(point: Point, later: Iterator[Sequence[Any]]) -> Cut:
     """Return the entries up to a point; TranscriptError if it is not there or not as known."""
-    known = _lines(point.entries)
+    known = Lines(point.entries)
     if point.moment in (Moment.PROMPT, Moment.BEFORE_CALL, Moment.CALL, *_ENDS):
-        for lines in chain([known], map(_lines, later)):
+        for lines in chain([known], map(Lines, later)):
             found = _find(lines, point, known)
             if found is not None:
                 return Cut(entries=lines.up_to(*found))
-    return _cut_of_told(point, known)
+    _check(point.entries, known)
+    return _cut_of_told(point)
 
 
 def _find(lines: Lines, point: Point, known: Lines) -> _Found | None:
@@ -59,10 +60,10 @@ def _find_end(lines: Lines, point: Point, known: Lines) -> _Found | None:
     for place in places:
         if place is None or (asked is not None and place < asked) or not lines.ends_turn(place):
             continue
-        if point.last_message is None or _is_same(
-            text_of(lines.entries[place]), point.last_message
-        ):
-            return place, place
+        said = text_of(lines.entries[place])
+        if point.last_message is None or _is_same(said, point.last_message):
+            last = lines.last_of_answer(place)
+            return last, last
     return None
 
 
@@ -72,7 +73,7 @@ def _is_same(text: str, told: str) -> bool:
     return bool(said) and (said in whole or whole in said)
 
 
-def _cut_of_told(point: Point, known: Lines) -> Cut:
+def _cut_of_told(point: Point) -> Cut:
     """Return what was kept at the point itself, with what the hook told."""
     if point.moment not in (Moment.CALL, Moment.BEFORE_CALL):
         lines = Lines(point.entries, with_told=point.moment in _ENDS)
@@ -95,20 +96,18 @@ def _cut_of_told(point: Point, known: Lines) -> Cut:
 
 
 def _remedy(point: Point) -> str:
-    where = point.transcript or "a transcript"
+    where = point.transcript or "its transcript"
     return f"Claude Code may not have kept {where}"
 
 
-def _lines(entries: Sequence[Any]) -> Lines:
-    """Return lines; those of a shape that is not known are refused, with what they are."""
-    lines = Lines(entries)
+def _check(entries: Sequence[Any], lines: Lines) -> None:
+    """Refuse lines of a shape that is not known, with what they are."""
     if entries and lines.last is None:
         kinds = {_kind(each): None for each in entries}
         raise TranscriptError(
             f"of {len(entries)} lines none has a type and a uuid, as Claude Code 2 writes them; "
             f"found {', '.join(list(kinds)[:5])}"
         )
-    return lines
 
 
 def _kind(entry: Any) -> str:

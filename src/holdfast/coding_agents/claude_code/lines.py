@@ -123,6 +123,13 @@ class Lines:
             if each is entry or (answer is not None and answer_of(each) == answer)
         )
 
+    def last_of_answer(self, i: int) -> int:
+        """Return where the last block is of the answer of which a line is one."""
+        answer = answer_of(self.entries[i])
+        if answer is None:
+            return i
+        return max(j for j in (i, *self._linked) if answer_of(self.entries[j]) == answer)
+
     def up_to(self, leaf: int | None, end: int) -> list[Any]:
         """Return what leads to a line, with what was written beside it until ``end``.
 

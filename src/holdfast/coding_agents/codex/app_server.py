@@ -10,7 +10,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,8 @@ from holdfast.errors import CodingAgentError
 
 _SECONDS = 20.0
 """Codex answers in a tenth of a second; what takes that much longer will not come."""
+_GRACE = 2.0
+"""For so long it may take to end."""
 _LONGEST = 64 * 2**20
 
 
@@ -109,13 +111,12 @@ def app_server(folder: Path) -> Iterator[AppServer]:
 def _end(process: subprocess.Popen[bytes]) -> None:
     assert process.stdin is not None
     assert process.stdout is not None
-    try:
+    with suppress(BrokenPipeError):  # it has ended already
         process.stdin.close()
-    except BrokenPipeError:
-        pass  # it has ended already
     try:
-        process.wait(2)
+        process.wait(_GRACE)
     except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait()
     process.stdout.close()

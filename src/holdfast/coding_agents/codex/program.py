@@ -32,7 +32,7 @@ PATHS = {
     "subagent_type": "agent_type",
 }
 
-_NAMESPACE = re.compile(r"multi_agent_v\d+")
+_NAMESPACE = re.compile(r"^(?:multi_agent_v\d+|collaboration)(?=[a-z])")
 """Stands before the name of a tool for subagents, with nothing between."""
 _PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.MULTILINE)
 
@@ -42,7 +42,7 @@ def name_of(told: Told) -> str | None:
     if told.event == "Interrupt":
         return "interrupted"
     given = told.input if isinstance(told.input, Mapping) else {}
-    tool = _NAMESPACE.sub("", told.tool or "", count=1)
+    tool = _NAMESPACE.sub("", told.tool or "")
     if tool == "apply_patch" and (files := _patched(given.get("command"), told.cwd)):
         more = f" and {len(files) - 1} more" if len(files) > 1 else ""
         return f"{_before(told)}patch: {files[0]}{more}"
@@ -85,7 +85,8 @@ def _patched(patch: Any, cwd: str | None) -> list[str]:
     return list(dict.fromkeys(each.strip().removeprefix(start) for each in found))
 
 
-_STARTING = ("spawn_agent", "multi_agent_v1spawn_agent")
+_NAMESPACES = ("", "multi_agent_v1", "collaboration")
+_STARTING = {f"{each}spawn_agent" for each in _NAMESPACES}
 """The subagents that these start tell of themselves."""
 
 PROGRAM = Program(
@@ -108,7 +109,7 @@ PROGRAM = Program(
         {
             *("view_image", "web_search", "tool_search", "update_plan", "request_user_input"),
             *("get_goal", "create_goal", "update_goal"),
-            *("wait_agent", "multi_agent_v1wait_agent"),
+            *(f"{each}{tool}" for each in _NAMESPACES for tool in ("wait_agent", "list_agents")),
             *("list_mcp_resources", "list_mcp_resource_templates", "read_mcp_resource"),
         }
     ),

@@ -43,7 +43,7 @@ class CodexSettings(JsonHooks):
         except CodingAgentError:
             return [_approve(file)]  # there is no Codex yet, or one that does not tell
         if not known:
-            return [_trust_the_project(file, folder), _approve(file)]
+            return [trust.unread(file, folder), _approve(file)]
         off = [hook.event for hook in known if not hook.is_enabled]
         return [
             *([] if all(hook.is_trusted for hook in known) else [_approve(file)]),
@@ -65,13 +65,6 @@ def _approve(file: Path) -> str:
         "Codex runs a hook only once you have approved it, and says nothing where you have not: "
         'start codex and choose "Trust all and continue" (/hooks shows them), or run '
         f"`holdfast hook install codex{flag} --trust`"
-    )
-
-
-def _trust_the_project(file: Path, folder: Path) -> str:
-    return (
-        f"Codex reads {file} only in projects that you trust: start codex in {folder} and say that "
-        "you do, or install with --user"
     )
 
 

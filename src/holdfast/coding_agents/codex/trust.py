@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.coding_agents.codex.app_server import AppServer, app_server
+from holdfast.coding_agents.codex.rollout_files import home
 from holdfast.coding_agents.hook_entries import command_of_ours
 from holdfast.errors import CodingAgentError
 
@@ -42,10 +43,7 @@ def trust(file: Path, folder: Path) -> list[str]:
     with app_server(folder) as server:
         found = _known(server, file, folder)
         if not found:
-            raise CodingAgentError(
-                f"Codex does not read {file}: it does so only in projects that you trust. Start "
-                f"`codex` in {folder} and say that you do, then try again; or install with --user"
-            )
+            raise CodingAgentError(f"{unread(file, folder)}; then try again")
         waiting = [hook for hook in found if not hook.is_trusted]
         if waiting:
             approved = {hook.key: {"trusted_hash": hook.hash} for hook in waiting}
@@ -57,6 +55,16 @@ def trust(file: Path, folder: Path) -> list[str]:
                 f"Codex still does not trust the hook at {', '.join(left)}: approve it with /hooks"
             )
         return [hook.event for hook in waiting]
+
+
+def unread(file: Path, folder: Path) -> str:
+    """Return what to do where Codex does not read a file that has the hook."""
+    if file.parent == home():
+        why, remedy = "", "see that its config.toml does not say hooks = false under [features]"
+    else:
+        why = " (it does so only in projects that you trust)"
+        remedy = f"start codex in {folder} and say that you trust it, or install with --user"
+    return f"Codex does not read {file}{why}: {remedy}"
 
 
 def _known(server: AppServer, file: Path, folder: Path) -> list[Known]:
