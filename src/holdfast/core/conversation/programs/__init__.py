@@ -15,7 +15,6 @@ _MODULES = {
     "claude-code/1": "claude_code",
     "codex/1": "codex",
     "opencode/1": "opencode",
-||||||| f446b14
 }
 """Which module reads a format; its ``FORM.extract`` is given the conversation, not the state."""
 
