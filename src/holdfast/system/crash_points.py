@@ -40,6 +40,9 @@ RUN_POINTS = (
 )
 """The points that runs pass."""
 
+REWIND_POINTS = ("rewind:kept", "rewind:written", "rewind:forked", "rewind:restored")
+"""The points that rewinding a coding agent passes, in order."""
+
 _handler: Callable[[str], object] | None = None
 
 
