@@ -15,6 +15,9 @@ from hypothesis import settings
 from tests import waiting
 from tests.programs import Unavailable
 
+# Hundreds of projects would have a helper each, for as long as the tests run; some tests say "on".
+os.environ.setdefault("HOLDFAST_HOOK_HELPER", "off")
+
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true"}
 
 # A build of torch for the CPU alone is to be had for this Python; others would bring gigabytes.

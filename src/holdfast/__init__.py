@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from holdfast._lazy import OLD_ERRORS, lazy
 
+TYPE_CHECKING = False  # as of typing, which takes longer to import than all of this
 if TYPE_CHECKING:
     from holdfast._version import __version__ as __version__
     from holdfast.client import Client as Client

@@ -151,7 +151,7 @@ def test_a_hook_makes_a_store_where_there_is_none(holdfast: Holdfast) -> None:
                 "tool_name": "write_file",
                 "tool_input": {"file_path": "a.py"},
             },
-            "before write_file a.py",
+            "before WriteFile a.py",
         ),
         (
             ["--from", "generic", "--map", "session=run.id", "--map", "tool=calls.0.name"],

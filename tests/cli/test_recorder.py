@@ -56,6 +56,18 @@ def test_calls_that_only_read_are_kept_when_files_have_changed(
     assert steps(client) == ["you: Look at it", "Read page.html"]
 
 
+def test_nothing_is_kept_of_a_call_that_only_starts_a_subagent(
+    recorder: Recorder, client: SyncClient, project: Path
+) -> None:
+    start = Told(
+        program="codex", session="s", event="PostToolUse", moment=Moment.CALL, tool="spawn_agent"
+    )
+    recorder.record(told(Moment.PROMPT, prompt="Have it done"))
+    (project / "page.html").write_text("by the subagent, meanwhile\n")
+
+    assert recorder.record(start).checkpoint_id is None
+
+
 def test_a_first_event_is_kept_whatever_it_is(recorder: Recorder) -> None:
     assert recorder.record(told(tool="Read")).checkpoint_id is not None
 

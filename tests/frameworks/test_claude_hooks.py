@@ -13,7 +13,7 @@ from claude_agent_sdk import ClaudeSDKClient, HookMatcher, query
 
 from holdfast import InvalidArgumentError, SyncClient, Workspace
 from holdfast.adapters.claude_agent_sdk import HoldfastSessionStore, transcript, workspace_hooks
-from holdfast.core.conversation.frameworks.claude_entries import made_uuid
+from holdfast.core.conversation.frameworks.claude_entries import made_uuid, result_content
 from tests.frameworks.claude_server import Blocks, ClaudeServer, call, results_in, said_in, text
 from tests.frameworks.kit import Job
 
@@ -102,7 +102,7 @@ def test_calls_that_nothing_answers_wait() -> None:
     ],
 )
 def test_what_a_tool_gave_is_told_as_its_result(response: Any, content: Any) -> None:
-    assert transcript.result_content(response) == content
+    assert result_content(response) == content
 
 
 @pytest.mark.parametrize("kill_at", ["tool depth#1", "tool tide#1"])

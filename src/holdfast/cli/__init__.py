@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
 
 from holdfast._version import __version__
-from holdfast.cli import interrupts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -23,6 +25,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if words in (["--version"], ["-V"]):
         print(f"holdfast {__version__}")
         return 0
+    if "hook" in words and (event := _event_of(words)) is not None:
+        return _record(event)
+    from holdfast.cli import interrupts
+
     interrupts.note()
     try:
         code = _run(words)
@@ -41,14 +47,40 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
+def _event_of(words: list[str]) -> list[str] | None:
+    """Return the words of a hook that records an event; None for any other command."""
+    from holdfast.cli.words import split
+    from holdfast.coding_agents.hook_options import is_event
+
+    name, rest = split(words)
+    return rest if name == "hook" and is_event(rest) else None
+
+
+def _record(words: list[str]) -> int:
+    """Record an event; ends with 0 or 1 whatever happens, as 2 forbids the agent to go on."""
+    try:
+        from holdfast.coding_agents.entry import record
+
+        outcome = record(words)
+        if outcome.problem or "--json" in words or os.isatty(0):
+            from holdfast.cli.commands.hook import tell
+
+            tell(outcome, "--json" in words)
+        return 1 if outcome.problem else 0
+    except BaseException:  # of which the log has been told, if that was possible
+        return 1
+
+
 def _run(words: list[str]) -> int:
-    from holdfast.cli.exits import FAILED, Fault
+    from holdfast.cli import interrupts
+    from holdfast.cli.exits import Fault
     from holdfast.cli.output.terminal import Terminal, report
-    from holdfast.cli.parsing import command_of, overview, parser_of, split
+    from holdfast.cli.parsing import command_of, overview, parser_of
+    from holdfast.cli.words import split
     from holdfast.errors import HoldfastError
 
     name, rest = split(words)
-    as_json = "--json" in words
+    as_json = "--json" in words[: words.index("--") if "--" in words else None]
     try:
         if name == "help":
             name, rest = (rest[0], ["--help"]) if rest else (None, [])
@@ -64,10 +96,7 @@ def _run(words: list[str]) -> int:
         raise
     except (HoldfastError, OSError) as error:  # a file may not be written, a disk be full
         interrupts.check()  # which may be the cause of it
-        code = report(error, as_json)
-        # To a coding agent 2 says that the tool call is forbidden: no event is told so.
-        is_event = name == "hook" and not {"install", "uninstall"} & set(rest)
-        return FAILED if is_event else code
+        return report(error, as_json)
     except SystemExit as end:  # argparse has printed the help
         return int(end.code or 0)
     except Exception as error:

@@ -14,8 +14,6 @@ from holdfast.cli.exits import UsageError
 _LONGEST = 100
 _COMPARED = 2000
 _DIGITS = 9
-WITH_VALUE = ("--store", "--color")
-"""Common options that take a value: they may stand before the command."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -110,18 +108,6 @@ def add_checkpoint(
         "it), SESSION@",
     )
     parser.add_argument(name, nargs=nargs, metavar="ID", **more)
-
-
-def split(arguments: Sequence[str]) -> tuple[str | None, list[str]]:
-    """Return the name of the command, and everything else in its order."""
-    rest = list(arguments)
-    index = 0
-    while index < len(rest):
-        word = rest[index]
-        if not word.startswith("-") or word == "-":
-            return rest.pop(index), rest
-        index += 2 if word in WITH_VALUE else 1
-    return None, rest
 
 
 def guess(word: str, known: Iterable[str]) -> str:

@@ -50,7 +50,13 @@ def _text(value: Any) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def _at(data: Any, path: str) -> Any:
+def _at(data: Any, paths: str) -> Any:
+    """Return what is at a path; of several, parted by ``|``, at the first that leads somewhere."""
+    found = (_at_one(data, path) for path in paths.split("|"))
+    return next((each for each in found if each is not None), None)
+
+
+def _at_one(data: Any, path: str) -> Any:
     for part in path.split("."):
         if isinstance(data, Mapping):
             data = data.get(part)

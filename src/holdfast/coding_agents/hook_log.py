@@ -20,6 +20,7 @@ from typing import Any
 
 from holdfast.coding_agents.hook_project import store_folder_above
 from holdfast.coding_agents.masking import masked_text
+from holdfast.errors import HoldfastError
 from holdfast.system import private_files
 from holdfast.system.atomic_files import write_file
 
@@ -72,7 +73,10 @@ class HookLog:
     @classmethod
     def of(cls, folder: Path | str) -> HookLog:
         """Return the log of a project: where its store is, else the user's own."""
-        place = os.path.realpath(folder)
+        try:
+            place = os.path.realpath(folder)
+        except OSError:  # the current directory was removed
+            place = "/"
         above = store_folder_above(place)
         if above is not None and os.access(os.path.join(above, ".holdfast"), os.W_OK):
             return cls(os.path.join(above, ".holdfast", "hook", "log"), above)
@@ -85,7 +89,7 @@ class HookLog:
 
     def problem(self, program: str, text: str) -> None:
         """Note what went wrong; the same again is counted."""
-        self._add({"program": program[:_LONGEST], "problem": masked_text(text)[:_LONGEST]})
+        self._add({"program": program[:_LONGEST], "problem": masked_text(text)[: 2 * _LONGEST]})
 
     def report(self) -> HookReport:
         """Return what was noted of this project."""
@@ -140,6 +144,25 @@ class HookLog:
         finally:
             os.close(file)
         return [line for each in text.splitlines() if (line := _line(each)) is not None]
+
+
+def is_fault(error: BaseException) -> bool:
+    """Return whether something went wrong that nobody has thought of."""
+    return not isinstance(error, HoldfastError | OSError | KeyboardInterrupt)
+
+
+def words_of(error: BaseException) -> str:
+    """Return what went wrong, in a line."""
+    if isinstance(error, KeyboardInterrupt):
+        return "it was interrupted"
+    said = masked_text(" ".join(str(error).split()))[:_LONGEST]
+    if said and not is_fault(error):
+        return said
+    text = f"{type(error).__name__}: {said}" if said else type(error).__name__
+    return (
+        f"{text}. This is a fault of holdfast: please report it, with what the hook says with "
+        "HOLDFAST_DEBUG=1 and HOLDFAST_HOOK_HELPER=off in its environment"
+    )
 
 
 def _packed(line: dict[str, Any]) -> bytes:

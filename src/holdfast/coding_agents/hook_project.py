@@ -4,7 +4,57 @@ from __future__ import annotations
 
 import os
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast.coding_agents.hook_options import HookOptions
+
 FOLDER = ".holdfast"
+_SAYS_PROJECT = ("claude-code", "gemini-cli", "cursor", "generic")
+"""Programs that set CLAUDE_PROJECT_DIR; in others it is that of a program which runs them."""
+CWD = {"cursor": "workspace_roots.0"}
+"""Where an event says its directory, if not in ``cwd``; as the programs themselves say."""
+_LONGEST = 200
+
+
+def folder_of(options: HookOptions, event: bytes) -> str:
+    """Return the directory that an event is about."""
+    folder = options.directory
+    if not folder and options.program in _SAYS_PROJECT:
+        folder = os.environ.get("CLAUDE_PROJECT_DIR")
+    folder = folder or _told_in(options, event) or "."
+    try:
+        found = os.path.realpath(folder)
+        if os.path.isdir(found):
+            return found
+    except (OSError, ValueError):  # too long, or it holds a NUL
+        pass
+    raise _wrong(f"{folder[:_LONGEST]!r} is no directory")
+
+
+def data_of(event: bytes) -> object:
+    """Return what an event says."""
+    import json
+
+    try:
+        return json.loads(event)
+    except (ValueError, RecursionError) as error:
+        raise _wrong(f"a hook is told JSON on its standard input ({error})") from error
+
+
+def _told_in(options: HookOptions, event: bytes) -> str | None:
+    data = data_of(event)
+    path = CWD.get(options.program, "cwd")
+    for each in options.maps:
+        if each.startswith("cwd="):
+            path = each[4:]
+    for part in path.split("."):
+        if isinstance(data, dict):
+            data = data.get(part)
+        elif isinstance(data, list) and part.isdecimal() and len(part) < 10:
+            data = data[int(part)] if int(part) < len(data) else None
+        else:
+            return None
+    return data if isinstance(data, str) else None
 
 
 def store_folder_above(folder: str) -> str | None:
@@ -26,3 +76,9 @@ def root_of(above: str | None, folder: str) -> str:
     if above is None or above in (os.path.realpath(os.path.expanduser("~")), "/"):
         return folder
     return above
+
+
+def _wrong(text: str) -> Exception:
+    from holdfast.errors import CodingAgentError
+
+    return CodingAgentError(text)

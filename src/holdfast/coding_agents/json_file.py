@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 from holdfast.errors import CodingAgentError
 from holdfast.system.atomic_files import write_file
 
+_COMMENTED = re.compile(r'(?P<text>"(?:[^"\\]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _INDENT = re.compile(r"\n([ \t]+)\S")
 
 
@@ -81,6 +82,15 @@ def read(path: Path) -> tuple[Any, JsonStyle] | None:
             "have no place in it"
         ) from error
     return value, JsonStyle.of(text)
+
+
+def has_comments(path: Path) -> bool:
+    """Return whether a file would be JSON if it were not for comments."""
+    try:
+        json.loads(_COMMENTED.sub(lambda found: found["text"] or " ", path.read_text()))
+    except (OSError, ValueError, RecursionError):
+        return False
+    return True
 
 
 def write(path: Path, value: Any, style: JsonStyle) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast.coding_agents.told import Moment, Told
 
 if TYPE_CHECKING:
+    from holdfast.coding_agents.json_lines import JsonLines
     from holdfast.coding_agents.settings import Settings
     from holdfast.coding_agents.transcript import Transcript
 
@@ -26,7 +27,7 @@ class Program:
     title: str
     command: str
     paths: Mapping[str, str]
-    """Where its JSON says what: names of ``Told``, and paths with dots."""
+    """Where its JSON says what: names of ``Told``, and paths with dots; several are parted by |."""
     moments: Mapping[str, Moment]
     """Its events; those that are not named are ``OTHER``."""
     read_only: frozenset[str] = frozenset()
@@ -39,6 +40,10 @@ class Program:
         default=lambda told: None if told.error is None else ""
     )
     """Gives the exit code of a call that failed, "" if it has none; None if it did not fail."""
+    is_ignored: Callable[[Told], bool] = field(default=lambda told: False)
+    """Whether nothing is kept of an event: nothing was done, or what it began tells of itself."""
+    completed: Callable[[Told, JsonLines], Told] = field(default=lambda told, files: told)
+    """Gives an event with what only the program's own files say: that it failed, or whose it is."""
 
 
 def program(name: str) -> Program:

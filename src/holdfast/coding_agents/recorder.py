@@ -55,16 +55,18 @@ class Recorder:
     ) -> Recorded:
         """Keep an event as the next checkpoint of its session.
 
-        Nothing is kept of a start, of calls of Holdfast's own tools, and of calls that only read
-        while no file has changed. An event that is told again is kept once: it is known by its
-        ``event_id``.
+        Nothing is kept of a start, of calls that start a subagent, of calls of Holdfast's own
+        tools, and of calls that only read while no file has changed. An event that is told again is
+        kept once: it is known by its ``event_id``.
         """
         program = programs.program(told.program)
+        told = program.completed(told, self._files)
         name = masked(step_name(told, program))
         agent = agent_id or program.name
         session = session_of(told)
         nothing = Recorded(session_id=session, name=name)
-        if told.moment is Moment.START or (told.tool or "").startswith(program.own_tools):
+        is_own = (told.tool or "").startswith(program.own_tools)
+        if told.moment is Moment.START or is_own or program.is_ignored(told):
             return nothing
         # One at a time: hooks of tools that run side by side make one line.
         with self._workspace._local.mutex, self._workspace._alone():

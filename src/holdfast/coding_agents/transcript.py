@@ -26,6 +26,8 @@ class Point:
     transcript: str | None = None
     tool: str | None = None
     input: Any = None
+    output: Any = None
+    error: Any = None
     prompt: str | None = None
     last_message: str | None = None
     call_id: str | None = None
@@ -48,6 +50,8 @@ class Point:
             entries=entries if isinstance(entries, (list, tuple)) else (),
             transcript=path if isinstance(path, str) else None,
             input=state.get("input"),
+            output=state.get("output"),
+            error=state.get("error"),
             **{name: state[name] for name in names if isinstance(state.get(name), str)},
         )
 

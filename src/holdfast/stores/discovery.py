@@ -119,6 +119,18 @@ def url_of(file: Path) -> str:
     return f"sqlite:///{quote(os.path.abspath(file))}"
 
 
+def as_url(given: str) -> str:
+    """Return a URL as it is; the path of a store that is there as its URL."""
+    path = Path(given)
+    if "://" in given or not path.exists():
+        return given
+    if (path / FOLDER).is_dir():
+        return in_folder(path).url
+    if path.name == FOLDER and path.is_dir():
+        return url_of(path / FILE)
+    return f"file://{quote(os.path.abspath(path))}" if path.is_dir() else url_of(path)
+
+
 def _here() -> Path:
     try:
         return Path.cwd()

@@ -15,6 +15,7 @@ from holdfast.adapters.claude_agent_sdk.recorder import Recorder
 from holdfast.adapters.claude_agent_sdk.sessions import PROJECT, SUBPATH, Key
 from holdfast.adapters.claude_agent_sdk.transcript import Call
 from holdfast.adapters.kept import Kept
+from holdfast.core.conversation.frameworks.claude_entries import result_content
 from holdfast.runtime import AsyncRuntime
 from holdfast.runtime.steps import do
 
@@ -80,7 +81,7 @@ class ToolHooks:
     async def after_tool(self, given: Any, _id: Any, _context: Any) -> dict[str, Any]:
         """Keep what a tool gave, with the files as it left them, before anything follows."""
         response = given.get("tool_response")
-        await self._ended(given, response, transcript.result_content(response), None)
+        await self._ended(given, response, result_content(response), None)
         return {}
 
     async def after_failure(self, given: Any, _id: Any, _context: Any) -> dict[str, Any]:

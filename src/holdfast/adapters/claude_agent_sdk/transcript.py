@@ -144,22 +144,6 @@ def with_prompt(
     return added(state, project_key, [own])
 
 
-def result_content(response: Any) -> Any:
-    """Return what a tool gave, as its hook tells it, as the content of a result."""
-    if isinstance(response, str):
-        return response
-    if isinstance(response, list) and all(_is_block(each) for each in response):
-        return response
-    if isinstance(response, Mapping) and isinstance(response.get("stdout"), str):  # of Bash
-        texts = (response["stdout"], response.get("stderr"))
-        return "\n".join(each for each in texts if isinstance(each, str) and each)
-    return json.dumps(response, ensure_ascii=False)
-
-
-def _is_block(value: Any) -> bool:
-    return is_of(value, "text") or is_of(value, "image")
-
-
 # Where a session stands
 
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from argparse import Namespace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 
 from holdfast.cli.exits import NotFound, UsageError
 from holdfast.cli.output.escaping import hide
 from holdfast.stores import discovery
-from holdfast.stores.discovery import FILE, FOLDER, StoreLocation, in_folder, url_of
+from holdfast.stores.discovery import FOLDER, StoreLocation, in_folder
 from holdfast.stores.shared.secrets import secrets_in
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 def location_of(options: Namespace, create: bool = False) -> StoreLocation:
     """Return where the store is that is meant: by --store, HOLDFAST_URL or the nearest upwards."""
     if options.store:
-        location: StoreLocation | None = StoreLocation(_as_url(options.store), "--store")
+        location: StoreLocation | None = StoreLocation(discovery.as_url(options.store), "--store")
     else:
         location = discovery.find() or (in_folder(Path.cwd()) if create else None)
     if location is None:
@@ -44,18 +43,6 @@ def location_of(options: Namespace, create: bool = False) -> StoreLocation:
             f"the URL of the store ({location.source}) is none: {location.shown}"
         ) from None
     return location
-
-
-def _as_url(given: str) -> str:
-    """Return a URL as it is; the path of a store that is there as its URL."""
-    path = Path(given)
-    if "://" in given or not path.exists():
-        return given
-    if (path / FOLDER).is_dir():
-        return in_folder(path).url
-    if path.name == FOLDER and path.is_dir():
-        return url_of(path / FILE)
-    return f"file://{quote(os.path.abspath(path))}" if path.is_dir() else url_of(path)
 
 
 def open_client(options: Namespace, create: bool = False) -> SyncClient:

@@ -9,7 +9,8 @@ from holdfast.cli.access.opening import open_client
 from holdfast.cli.commands import COMMANDS, HIDDEN
 from holdfast.cli.exits import OK
 from holdfast.cli.output.terminal import Terminal
-from holdfast.cli.parsing import Parser, parser_of, split
+from holdfast.cli.parsing import Parser, parser_of
+from holdfast.cli.words import split
 from holdfast.errors import HoldfastError
 
 _NAMES = 200

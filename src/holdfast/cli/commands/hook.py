@@ -10,23 +10,19 @@ import os
 import sys
 from argparse import Namespace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from holdfast.cli.access.opening import location_of, open_location
-from holdfast.cli.exits import FAILED, OK, Fault, UsageError
+from holdfast.cli.exits import CommandError, UsageError
+from holdfast.cli.output.escaping import json_text, printable
 from holdfast.cli.output.terminal import Terminal, report
-from holdfast.cli.output.units import size
 from holdfast.cli.parsing import Parser
 from holdfast.coding_agents import programs
-from holdfast.coding_agents.events import read
-from holdfast.coding_agents.told import Told
-from holdfast.core.short_repr import brief
-from holdfast.errors import HoldfastError
-from holdfast.system.terminal_text import clean
+
+if TYPE_CHECKING:
+    from holdfast.coding_agents.entry import Outcome
 
 _ACTIONS = ("record", "install", "uninstall")
 _INSTALLABLE = ("claude-code",)
-_LARGEST = 64 * 10**6
-"""Bytes of an event: a tool's output may be long, but not endless."""
 
 
 def set_up(parser: Parser) -> None:
@@ -83,76 +79,28 @@ def set_up(parser: Parser) -> None:
 
 
 def run(options: Namespace, terminal: Terminal) -> int:
-    """Record an event, or install the hook."""
-    if options.action != "record":
-        from holdfast.cli.hooks.install import change
+    """Install the hook, or remove it; what records an event is ``holdfast.coding_agents.entry``."""
+    from holdfast.cli.hooks.install import change
 
-        if options.program is None:
-            raise UsageError(f"say where: holdfast hook {options.action} claude-code")
-        return change(options, terminal)
+    if options.program is None:
+        raise UsageError(f"say where: holdfast hook {options.action} claude-code")
+    return change(options, terminal)
+
+
+def tell(outcome: Outcome, as_json: bool) -> None:
+    """Say what became of an event, to who asked for it or looks on."""
     try:
-        return _record(options, terminal)
-    except (HoldfastError, OSError) as error:
-        report(error, terminal.json)
-    except Exception as error:
-        if os.environ.get("HOLDFAST_DEBUG"):
-            raise
-        report(Fault(error), terminal.json)
-    return FAILED
-
-
-def _record(options: Namespace, terminal: Terminal) -> int:
-    from holdfast.coding_agents.recorder import Recorder
-    from holdfast.workspace import Workspace
-
-    text = sys.stdin.buffer.read(_LARGEST + 1)
-    if len(text) > _LARGEST:
-        raise UsageError(f"the hook was told more than {size(_LARGEST)}: that is no event")
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"a hook is told JSON on its standard input ({error})") from error
-    told = read(data, programs.program(options.shape), options.map)
-    folder = _project(options, told)
-    os.chdir(folder)  # the store is looked for from there
-    location = location_of(options, create=True)
-    with (
-        open_location(location, create=True) as client,
-        Workspace(_root(location.folder, folder), store=client) as workspace,
-    ):
-        done = Recorder(client, workspace).record(told, options.agent)
-    if terminal.json:
-        terminal.emit(
-            {
-                "action": "record",
-                "checkpoint_id": done.checkpoint_id,
-                "session_id": done.session_id,
-                "step_name": done.name,
-                "files": done.files,
-                "tree_id": done.tree_id,
-            }
-        )
-    elif sys.stdin.isatty() and done.checkpoint_id is not None:
-        terminal.line(f"recorded {clean(done.name)} as {done.checkpoint_id}")
-    return OK
-
-
-def _project(options: Namespace, told: Told) -> Path:
-    folder = options.directory or Path(os.environ.get("CLAUDE_PROJECT_DIR") or told.cwd or ".")
-    try:
-        is_there = folder.is_dir()
-    except (OSError, ValueError):  # too long, or it holds a NUL
-        is_there = False
-    if not is_there:
-        raise UsageError(f"{brief(str(folder), 200)} is no directory")
-    return Path(folder).resolve()
-
-
-def _root(above: Path | None, folder: Path) -> Path:
-    """Return what is captured: the project that has the store, never a home directory or a disk.
-
-    An agent may have gone into a directory below, and the session is about all of the project.
-    """
-    if above is None or above == Path.home().resolve() or above == Path(above.anchor):
-        return folder
-    return above
+        if outcome.problem:
+            report(CommandError(outcome.problem), as_json)
+        elif as_json:
+            print(json_text(json.loads(outcome.recorded), 2))
+        else:
+            said = json.loads(outcome.recorded)
+            if said["checkpoint_id"] is not None:
+                print(printable(f"recorded {said['step_name']} as {said['checkpoint_id']}"))
+        sys.stdout.flush()
+    except OSError:  # nobody listens; what is left in the buffers must not raise at the end
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                os.dup2(nowhere, stream.fileno())

@@ -55,6 +55,22 @@ def is_of(block: Any, kind: str) -> bool:
     return isinstance(block, Mapping) and block.get("type") == kind
 
 
+def result_content(response: Any) -> Any:
+    """Return what a tool gave, as its hook tells it, as the content of a result."""
+    if isinstance(response, str):
+        return response
+    if isinstance(response, list) and all(_is_block(each) for each in response):
+        return response
+    if isinstance(response, Mapping) and isinstance(response.get("stdout"), str):  # of Bash
+        texts = (response["stdout"], response.get("stderr"))
+        return "\n".join(each for each in texts if isinstance(each, str) and each)
+    return json.dumps(response, ensure_ascii=False)
+
+
+def _is_block(value: Any) -> bool:
+    return is_of(value, "text") or is_of(value, "image")
+
+
 def is_message(entry: Any) -> bool:
     """Return whether an entry is something that the user, the model or a tool said."""
     if not isinstance(entry, Mapping):
@@ -82,12 +98,12 @@ def messages_of(entries: Sequence[Any]) -> list[Entry]:
     if not all(entry.get("isSidechain") for entry in every if "isSidechain" in entry):
         every = [entry for entry in every if not entry.get("isSidechain")]
     on_way = _way(every)
-    answers = {_answer_of(each) for each in every if _is_on(each, on_way, "assistant")} - {None}
+    answers = {answer_of(each) for each in every if _is_on(each, on_way, "assistant")} - {None}
     beside = [
         each
         for each in every
         if _is_on(each, on_way, "assistant")
-        or (each.get("type") == "assistant" and _answer_of(each) in answers)
+        or (each.get("type") == "assistant" and answer_of(each) in answers)
     ]
     called = {call for each in beside for call in calls_in(each)}
     kept = {id(each) for each in beside}
@@ -104,7 +120,8 @@ def _is_on(entry: Entry, way: set[Any], kind: str) -> bool:
     return is_whole and entry.get("uuid") in way
 
 
-def _answer_of(entry: Entry) -> str | None:
+def answer_of(entry: Entry) -> str | None:
+    """Return the id of the model's answer that an entry is a block of."""
     message = entry.get("message")
     found = message.get("id") if isinstance(message, Mapping) else None
     return found if isinstance(found, str) else None

@@ -1,0 +1,106 @@
+"""Carries out calls: arguments are checked, the store is opened, errors are what a model reads."""
+
+from __future__ import annotations
+
+import os
+from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from holdfast.cli.exits import Fault, NotFound, Refused
+from holdfast.cli.mcp.arguments import ArgumentError, checked
+from holdfast.cli.mcp.caller import caller_of
+from holdfast.cli.mcp.protocol import Call
+from holdfast.cli.mcp.tool_table import SCHEMAS
+from holdfast.errors import HoldfastError
+
+if TYPE_CHECKING:
+    from holdfast.cli.mcp.tools import Answer
+
+_LONGEST = 2000
+"""Characters of an error."""
+
+
+class Calls:
+    """Carries out one call after the other.
+
+    The store is opened anew for each: it may have been made, moved or removed since.
+    """
+
+    def __init__(self, options: Namespace) -> None:
+        self._options = options
+        self._session: str | None = options.session
+        project = options.workspace or Path(os.environ.get("CLAUDE_PROJECT_DIR") or ".")
+        if project.is_dir():
+            os.chdir(project)  # the store is looked for from there
+
+    def __call__(self, call: Call | None) -> dict[str, Any]:
+        """Return the result of a call; without one, get ready for the first."""
+        if call is None:
+            from holdfast.cli.mcp import tools  # noqa: F401 - which takes the longest
+
+            return {}
+        try:
+            answer = self._answer(call, checked(call.arguments, SCHEMAS[call.tool]))
+        except (ArgumentError, HoldfastError, OSError) as error:
+            return _failed(error)
+        except Exception as error:
+            if os.environ.get("HOLDFAST_DEBUG"):
+                raise
+            return _failed(Fault(error))
+        return {
+            "content": [{"type": "text", "text": answer.text}],
+            "structuredContent": answer.data,
+            "isError": False,
+        }
+
+    def _answer(self, call: Call, arguments: dict[str, Any]) -> Answer:
+        from holdfast.cli.access.opening import location_of, open_location
+        from holdfast.cli.mcp.tools import Tools
+        from holdfast.workspace import Workspace
+
+        location = location_of(self._options, create=True)
+        root = self._root(location.folder)
+        if call.tool != "checkpoint" and location.path is not None and not location.path.exists():
+            return _nothing_yet(call.tool, root)
+        with (
+            open_location(location, create=True) as client,
+            Workspace(root, store=client) as workspace,
+        ):
+            tools = Tools(client, workspace, caller_of(call), self._options.agent, self._session)
+            answer: Answer = getattr(tools, call.tool)(**arguments)
+            self._session = tools.session
+        return answer
+
+    def _root(self, above: Path | None) -> Path:
+        """Return the directory that is kept: the one that was named, else the project's."""
+        from holdfast.coding_agents.hook_project import root_of
+
+        here = os.path.realpath(".")
+        if self._options.workspace is not None:
+            return Path(here)
+        root = root_of(None if above is None else os.path.realpath(above), here)
+        if root in (os.path.realpath(os.path.expanduser("~")), "/"):
+            raise Refused(
+                f"{root} is no project, and is not kept as a whole: start the program in the "
+                "directory of the project, or name that with holdfast mcp --workspace DIR"
+            )
+        return Path(root)
+
+
+def _nothing_yet(tool: str, root: Path) -> Answer:
+    """Return what is said where no store is: to look at what is not there makes none."""
+    from holdfast.cli.mcp.tools import Answer
+    from holdfast.workspace.registry import default_name
+
+    if tool != "log":
+        raise NotFound("there are no checkpoints yet: make one with the tool checkpoint")
+    session = default_name(os.fsencode(root))
+    return Answer({"session_id": session, "checkpoints": []}, "no checkpoints yet")
+
+
+def _failed(error: Exception) -> dict[str, Any]:
+    from holdfast.cli.output.escaping import printable
+
+    text = printable(str(error))[:_LONGEST]
+    return {"content": [{"type": "text", "text": text}], "isError": True}

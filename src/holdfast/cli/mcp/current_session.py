@@ -1,0 +1,84 @@
+"""Which session is worked on: that of the coding agent that works in this workspace."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.cli.mcp.caller import Caller
+from holdfast.client.with_files import snapshot_of
+from holdfast.coding_agents import programs
+from holdfast.stores.base import Query
+from holdfast.workspace import registry
+
+if TYPE_CHECKING:
+    from holdfast.client import SyncClient
+    from holdfast.stores.base import SessionInfo
+    from holdfast.workspace import Workspace
+
+_LOOKED_INTO = 20
+"""So many sessions are looked into that this machine does not know to have worked here."""
+
+
+def current_session(client: SyncClient, workspace: Workspace, caller: Caller) -> SessionInfo | None:
+    """Return the session of who calls, else the newest that a coding agent has here.
+
+    It is asked for anew at each call: an agent begins another session, and goes back to an older.
+    """
+    here = _sessions_here(client, workspace, caller.program)
+    if not here:
+        return None
+    named = {each.session_id: each for each in here}
+    if caller.session in named:
+        return named[caller.session]
+    first = named.get(caller.first_session or "")
+    newest = here[0]
+    if first is None or first is newest or _began_after(client, newest, first):
+        return newest
+    return first
+
+
+def _began_after(client: SyncClient, later: SessionInfo, first: SessionInfo) -> bool:
+    """Return whether a session began when another was heard of for the last time: took its place.
+
+    Two that go on side by side are of two programs, and each has its own.
+    """
+    until = first.head.created_at
+    query = Query(agent_id=later.agent_id, session_id=later.session_id, until=until, limit=1)
+    return not client.store.query(query)
+
+
+def _sessions_here(
+    client: SyncClient, workspace: Workspace, program: str | None
+) -> list[SessionInfo]:
+    """Return the sessions of coding agents that have files of this workspace, the newest first."""
+    found: list[SessionInfo] = []
+    looked_into = 0
+    for session in client.store.heads():
+        if not _is_of(session, program):
+            continue
+        if not workspace_knows(workspace, session):
+            if looked_into == _LOOKED_INTO:
+                continue
+            looked_into += 1
+            files = snapshot_of(client, session.head)
+            if files is None or files.workspace != workspace.name:
+                continue
+        found.append(session)
+    return found
+
+
+def workspace_knows(workspace: Workspace, session: SessionInfo) -> bool:
+    """Return whether this machine knows that a session worked in a workspace."""
+    known = registry.read(workspace._local.directory)
+    return known is not None and registry.digest(session.agent_id, session.session_id) in (
+        known.sessions
+    )
+
+
+def _is_of(session: SessionInfo, program: str | None) -> bool:
+    """Return whether a session is one of a coding agent, and not of a subagent of it."""
+    told = session.head.metadata.get("program")
+    its = told if isinstance(told, str) else session.agent_id
+    if "subagent_id" in session.head.metadata or its not in programs.NAMES:
+        return False
+    return program is None or its == program

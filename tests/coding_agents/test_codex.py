@@ -1,0 +1,326 @@
+"""What is special about Codex: approval of hooks, patches, commands that go on, kills, forks."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.coding_agents.kit import (
+    SECONDS,
+    Asked,
+    Reply,
+    Script,
+    Shell,
+    Subagent,
+    Tool,
+    Write,
+)
+from tests.coding_agents.programs.codex import Codex
+
+MANY, SLOW, HELPED, HANGS = "Make many.", "Make it slowly.", "Have it made.", "Make it and hang."
+HELPER = "Write the helper's file."
+THREE_FILES = [
+    *("*** Update File: a.txt", "@@", "-one", "+two"),
+    *("*** Add File: d.txt", "+d", "*** Add File: e.txt", "+e"),
+]
+
+SCRIPT: Script = {
+    MANY: [
+        Reply("I begin.", [Write("a.txt", "one\n")]),
+        Reply("", [Tool("apply_patch", {"lines": THREE_FILES})]),
+        Reply("", [Tool("apply_patch", {"lines": ["*** Update File: gone.txt", "@@", "-x"]})]),
+        Reply("", [Shell("echo half > half.txt; echo bad >&2; exit 3")]),
+        Reply("", [Shell("cat a.txt"), Shell("echo b > b.txt")]),
+        Reply("All is made."),
+    ],
+    SLOW: [
+        Reply(
+            "",
+            [
+                Tool(
+                    "exec_command",
+                    {
+                        "cmd": "echo 1 > first.txt; sleep 2; echo 2 > second.txt; exit 4",
+                        "yield_time_ms": 250,
+                    },
+                )
+            ],
+        ),
+        Reply("", [Tool("write_stdin", {"chars": "", "yield_time_ms": 30_000})]),
+        Reply("It is slow."),
+    ],
+    HELPED: [Reply("", [Subagent(HELPER)]), Reply("It was helped.")],
+    HELPER: [
+        Reply("", [Write("helper.txt", "helped\n")]),
+        Reply("", [Shell("echo more > more.txt")]),
+        Reply("The file is there."),
+    ],
+    HANGS: [
+        Reply("", [Shell("echo made > made.txt; echo said")]),
+        Reply("", [Shell("echo hangs > hangs.txt; sleep 600")]),
+    ],
+}
+
+
+class ApprovedCodex(Codex):
+    """A Codex that runs only the hooks that its user has approved."""
+
+    flags = ()
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Iterator[Callable[[type[Codex]], Codex]]:
+    programs: list[Codex] = []
+
+    def make(of_class: type[Codex]) -> Codex:
+        programs.append(of_class(tmp_path, SCRIPT))
+        return programs[-1]
+
+    yield make
+    for program in programs:
+        program.close()
+
+
+@pytest.fixture
+def codex(made: Callable[[type[Codex]], Codex]) -> Codex:
+    """A Codex with the hook in its project."""
+    program = made(Codex)
+    program.holdfast("hook", "install", "codex")
+    return program
+
+
+def sessions(program: Codex) -> list[str]:
+    """Return the sessions that were recorded, subagents' too."""
+    return [each["session_id"] for each in program.holdfast("sessions")["sessions"]]
+
+
+def steps(program: Codex, session: str) -> list[dict[str, Any]]:
+    """Return the checkpoints of a session, the oldest first."""
+    found: list[dict[str, Any]] = program.holdfast("log", session)["checkpoints"]
+    return list(reversed(found))
+
+
+def names(program: Codex, session: str) -> list[str]:
+    return [each["step_name"] for each in steps(program, session)]
+
+
+def main_session(program: Codex) -> str:
+    return next(each for each in sessions(program) if "." not in each)
+
+
+def point(program: Codex, session: str, name: str) -> str:
+    """Return the checkpoint that is called something."""
+    found = [each for each in steps(program, session) if each["step_name"].startswith(name)]
+    assert len(found) == 1, names(program, session)
+    return str(found[0]["checkpoint_id"])
+
+
+def go_on(program: Codex, checkpoint: str) -> Asked:
+    """Rewind to a checkpoint, and ask for more."""
+    back = program.holdfast("rewind", checkpoint, "--yes")
+    asked = program.ask("Go on from here.", resume=back["resume"])
+    assert asked.code == 0, asked
+    assert asked.requests[0].said[-1] == ("user", "Go on from here.")
+    return asked
+
+
+def config(program: Codex) -> str:
+    return (program.home / ".codex/config.toml").read_text()
+
+
+# --- approval -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scope", [(), ("--user",)])
+def test_hooks_run_once_they_are_approved_and_not_before(
+    made: Callable[[type[Codex]], Codex], scope: Sequence[str]
+) -> None:
+    program = made(ApprovedCodex)
+    before = config(program)
+    program.holdfast("hook", "install", "codex", *scope)
+    assert program.ask("Is it told?").code == 0
+    assert sessions(program) == []
+    assert config(program) == before
+
+    program.holdfast("hook", "install", "codex", *scope, "--trust")
+    assert program.ask("Is it told now?").code == 0
+
+    assert names(program, main_session(program)) == ["you: Is it told now?", "agent: All right."]
+    after = config(program)
+    assert after.startswith(before.rstrip("\n"))
+    assert {**tomllib.loads(after), "hooks": None} == {**tomllib.loads(before), "hooks": None}
+
+
+def test_a_second_hook_of_the_user_s_waits_for_approval_of_its_own(
+    made: Callable[[type[Codex]], Codex],
+) -> None:
+    program = made(ApprovedCodex)
+    file = program.project / ".codex/hooks.json"
+    file.parent.mkdir()
+    file.write_text(
+        '{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "touch ../ran"}]}]}}'
+    )
+
+    program.holdfast("hook", "install", "codex", "--trust")
+    assert program.ask("Is it told?").code == 0
+
+    assert names(program, main_session(program)) == ["you: Is it told?", "agent: All right."]
+    assert not (program.project.parent / "ran").exists()
+
+
+# --- what is recorded ---------------------------------------------------------------------------
+
+
+def test_every_step_has_a_name_that_says_what_it_did(codex: Codex) -> None:
+    assert codex.ask(MANY).code == 0
+
+    found = names(codex, main_session(codex))
+
+    # What a patch changed before it failed is nothing; a command that only reads may change a file.
+    assert found[:4] == [
+        f"you: {MANY}",
+        "patch: a.txt",
+        "patch: a.txt and 2 more",
+        "Bash echo half > half.txt; echo bad >&2; exit 3 (failed, 3)",
+    ]
+    assert sorted(found[4:-1]) == ["Bash cat a.txt", "Bash echo b > b.txt"]
+    assert found[-1] == "agent: All is made."
+
+
+def test_a_call_that_failed_is_told_as_such_to_who_goes_on(codex: Codex) -> None:
+    assert codex.ask(MANY).code == 0
+    session = main_session(codex)
+
+    asked = go_on(codex, point(codex, session, "Bash echo half"))
+
+    assert set(codex.files()) == {"a.txt", "d.txt", "e.txt", "half.txt"}
+    kind, text = asked.requests[0].said[-2]
+    assert kind == "result"
+    assert "Process exited with code 3" in text
+    assert "bad" in text
+
+
+def test_a_command_that_went_on_in_the_background_comes_back_with_its_end(codex: Codex) -> None:
+    assert codex.ask(SLOW).code == 0
+    session = main_session(codex)
+    assert [name[:10] for name in names(codex, session)] == [
+        *("you: Make ", "Bash echo ", "agent: It "),
+    ]
+    assert names(codex, session)[1].endswith("(failed, 4)")
+
+    asked = go_on(codex, point(codex, session, "Bash echo 1"))
+
+    assert set(codex.files()) == {"first.txt", "second.txt"}
+    kinds = [(each[0], each[1]) for each in asked.requests[0].said[1:-1]]
+    assert [kind for kind, _ in kinds] == ["call", "result", "call", "result"]
+    assert kinds[2][1] == "write_stdin"
+    assert "Process exited with code 4" in kinds[3][1]
+
+
+def test_what_a_subagent_did_can_be_gone_on_with(codex: Codex) -> None:
+    assert codex.ask(HELPED).code == 0
+    main = main_session(codex)
+    (helper,) = [each for each in sessions(codex) if each.startswith(f"{main}.")]
+    assert names(codex, main) == [f"you: {HELPED}", "subagents waited for", "agent: It was helped."]
+    assert names(codex, helper) == [
+        f"you: {HELPER}",
+        "patch: helper.txt",
+        "Bash echo more > more.txt",
+        "agent: The file is there.",
+    ]
+
+    asked = go_on(codex, point(codex, helper, "patch: helper.txt"))
+
+    assert codex.files() == {"helper.txt": b"helped\n"}
+    said = asked.requests[0].said
+    assert [each[0] for each in said] == ["user", "call", "result", "user"]
+    assert said[0] == ("user", HELPER)
+
+
+def test_the_conversation_is_shown(codex: Codex) -> None:
+    assert codex.ask(MANY).code == 0
+
+    shown = codex.holdfast("show", "@", "--messages")
+
+    texts = [str(each) for each in shown["messages"]]
+    assert MANY in texts[0]
+    assert "All is made." in texts[-1]
+    assert any("apply_patch" in each for each in texts)
+    assert not any("environment_context" in each for each in texts)
+
+
+# --- kills --------------------------------------------------------------------------------------
+
+
+def killed(program: Codex, prompt: str, is_time: Callable[[], bool]) -> None:
+    """Kill Codex and what it started with -9, as soon as it is time."""
+    process = subprocess.Popen(
+        program.arguments(prompt, None),
+        cwd=program.project,
+        env=program.environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        for _ in range(SECONDS * 20):
+            if is_time():
+                break
+            with pytest.raises(subprocess.TimeoutExpired):
+                process.wait(0.05)
+        assert is_time()
+    finally:
+        for pid in (*below(process.pid), process.pid):
+            os.kill(pid, signal.SIGKILL)
+        process.wait()
+
+
+def below(pid: int) -> list[int]:
+    """Return the processes that one has started, those of these first."""
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    children = [int(child) for task in tasks for child in (task / "children").read_text().split()]
+    return [found for child in children for found in (*below(child), child)]
+
+
+def test_a_codex_that_was_killed_in_the_middle_goes_on_from_its_last_step(codex: Codex) -> None:
+    killed(codex, HANGS, (codex.project / "hangs.txt").exists)
+    session = main_session(codex)
+    assert names(codex, session) == [f"you: {HANGS}", "Bash echo made > made.txt; echo said"]
+
+    asked = go_on(codex, point(codex, session, "Bash echo made"))
+
+    assert codex.files() == {"made.txt": b"made\n"}
+    said = asked.requests[0].said
+    assert [each[0] for each in said] == ["user", "call", "result", "user"]
+    assert said[2] == codex.requests[1].said[2]
+    assert len(steps(codex, session)) == 2
+
+
+def test_a_result_that_codex_was_killed_before_writing_is_told_to_the_model(
+    codex: Codex,
+) -> None:
+    file = codex.project / ".codex/hooks.json"
+    text = file.read_text()
+    command = re.search(r'"PostToolUse".*?"command": "([^"]*)"', text, re.DOTALL)
+    assert command is not None
+    # As soon as it was told, Codex is no more: the result is not in its own file.
+    head, _, rest = text.partition('"PostToolUse"')
+    rest = rest.replace(command[1], f"{command[1]}; kill -9 $PPID", 1)
+    file.write_text(f'{head}"PostToolUse"{rest}')
+
+    assert codex.ask(HANGS).code != 0
+    file.write_text(text)
+    session = main_session(codex)
+    asked = go_on(codex, point(codex, session, "Bash echo made"))
+
+    assert codex.files() == {"made.txt": b"made\n"}
+    assert asked.requests[0].said[2] == ("result", "Process exited with code 0\nOutput:\nsaid\n")
