@@ -137,6 +137,21 @@ _WENT_BACK = _record(
     remaining=_list(TEXT),
     problems=_map(TEXT),
 )
+_REWOUND = _record(
+    agent_id=TEXT,
+    session_id=TEXT,
+    target=TEXT,
+    from_=TEXT,
+    new_session_id=_maybe(TEXT),
+    checkpoint_id=_maybe(TEXT),
+    dry_run=TRUTH,
+    files=_maybe(_record(written=_list(TEXT), removed=_list(TEXT))),
+    workspace=_maybe(TEXT),
+    conversation=_maybe(_record(path=_maybe(TEXT), entries=WHOLE)),
+    note=_maybe(TEXT),
+    prompt=_maybe(TEXT),
+    resume=_maybe(_list(TEXT)),
+)
 _DECIDED = _record(call=QUESTION, allowed=TRUTH, reason=_maybe(TEXT))
 
 _ERROR = _record(code=WHOLE, kind=TEXT, message=TEXT)
@@ -266,7 +281,8 @@ SHAPES: dict[str, Schema] = {
         ),
     },
     "rollback": _WENT_BACK,
-    "undo": _WENT_BACK,
+    "rewind": _REWOUND,
+    "undo": _one_of(_WENT_BACK, _REWOUND),
     "fork": _record(
         checkpoint_id=TEXT,
         agent_id=TEXT,
