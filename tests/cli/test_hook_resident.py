@@ -228,7 +228,7 @@ crash_points.install(lambda name: name == "helper:told" and threading.Event().wa
 
 def test_an_event_that_takes_its_time_is_waited_for(hooks: Hooks) -> None:
     """While it is recorded there are signs of life, longer than silence would be borne."""
-    hooks.fault(SLOW)
+    hooks.fault(SLOW, is_patient=False)
 
     hooks.ok(hooks.event(call="slow"))
 
@@ -315,10 +315,12 @@ def test_a_hook_of_another_version_gets_a_helper_of_its_own(hooks: Hooks) -> Non
 
 def test_a_helper_that_is_stopped_costs_one_event_and_is_replaced(hooks: Hooks) -> None:
     hooks.ok(hooks.event(call="before"))
+    hooks.fault("", is_patient=False)
     (stopped,) = hooks.helpers()
     os.kill(stopped, signal.SIGSTOP)
 
     done = hooks(hooks.event(call="meanwhile"))
+    hooks.fault("")
     hooks.ok(hooks.event(call="after"))
 
     assert (done.code, done.out) == (1, "")
