@@ -372,10 +372,13 @@ async def test_a_point_of_another_session_is_reached_by_a_fork(tmp_path: Path) -
         assert (tmp_path / "file").read_text() == "two\n"
         forked = await call("fork", checkpoint=there["checkpoint_id"], name="three")
         in_fork = await call("log")
+        assert "already" in await call.fails("fork", checkpoint="@", name="three")
 
     assert "fork goes on from there" in refused
     assert (tmp_path / "file").read_text() == "one\n"
-    assert (forked["left"], in_fork["session_id"]) == ("two", "three")
+    assert (forked["session_id"], forked["left"]) == ("three", "two")
+    # What the agent does next is recorded where it was: its hooks know nothing of the fork.
+    assert forked["current"] == in_fork["session_id"] == "two"
 
 
 async def test_looking_makes_no_store_and_says_that_there_is_nothing(tmp_path: Path) -> None:

@@ -76,9 +76,11 @@ def workspace_knows(workspace: Workspace, session: SessionInfo) -> bool:
 
 
 def _is_of(session: SessionInfo, program: str | None) -> bool:
-    """Return whether a session is one of a coding agent, and not of a subagent of it."""
-    told = session.head.metadata.get("program")
+    """Return whether a coding agent works in a session: itself, and no subagent of it."""
+    head = session.head
+    told = head.metadata.get("program")
     its = told if isinstance(told, str) else session.agent_id
-    if "subagent_id" in session.head.metadata or its not in programs.NAMES:
+    is_only_forked = session.checkpoints == 1 and head.parent_id is not None
+    if is_only_forked or "subagent_id" in head.metadata or its not in programs.NAMES:
         return False
     return program is None or its == program

@@ -178,8 +178,8 @@ TOOLS = (
     _tool(
         "fork",
         "Try another way",
-        "Begin a new session at a checkpoint, put its files into the workspace, and go on there. "
-        "The session before keeps all its checkpoints, the newest of them the files as they were.",
+        "Begin a new session at a checkpoint, put its files into the workspace, and go on from "
+        "there. The session before keeps all its checkpoints, among them the files as they were.",
         _object(
             ["checkpoint", "name"],
             checkpoint=_checkpoint("where to begin"),
@@ -189,6 +189,7 @@ TOOLS = (
             checkpoint_id=_ID,
             session_id=_is("string", "the new session"),
             left=_is("string", "the session before"),
+            current=_is("string", "the session that goes on: where your steps are recorded"),
         ),
         destroys=True,
     ),

@@ -155,16 +155,26 @@ class Tools:
         made = self._client.fork(source.checkpoint_id, session_id=name)
         self._workspace.works_for(source.agent_id, name)
         self._workspace.restore(tree)
-        self.session = f"{source.agent_id}/{name}"
-        data = {"checkpoint_id": made, "session_id": name, "left": left}
-        return Answer(data, f"session {name} goes on from {checkpoint}; {left} is as it was")
+        # The steps of a coding agent are recorded where its hooks say: that stays the current one.
+        if self.session is not None or self._recorded() is None:
+            self.session = f"{source.agent_id}/{name}"
+        current = name if self.session is not None else left
+        data = {"checkpoint_id": made, "session_id": name, "left": left, "current": current}
+        return Answer(
+            data,
+            f"the files are those of {checkpoint}, where session {name} begins; {left} has the "
+            f"files as they were, and {current} is the current session",
+        )
 
     def _current(self) -> SessionInfo | None:
         """Return the session that is worked on; None if it has no checkpoint yet."""
         if self.session is None:
-            found = current_session(self._client, self._workspace, self._caller)
-            return found or self._named(f"{self._agent}/{self._workspace.name}")
+            return self._recorded() or self._named(f"{self._agent}/{self._workspace.name}")
         return self._named(self.session)
+
+    def _recorded(self) -> SessionInfo | None:
+        """Return the session that the hooks of who calls record."""
+        return current_session(self._client, self._workspace, self._caller)
 
     def _named(self, given: str) -> SessionInfo | None:
         sessions = Names(self._client).sessions
