@@ -1,6 +1,7 @@
 """A watcher makes an unchanged workspace free, and never a snapshot wrong."""
 
 import os
+import select
 import shutil
 import time
 from collections.abc import Iterator
@@ -133,6 +134,21 @@ def test_rules_that_are_written_anew_hold_at_once(
         right(workspace, root, tmp_path)
         found = {entry.path for entry in workspace.ls(workspace.snapshot())}
         assert found == {".gitignore", "a.log", "deep", "deep/b.log"}
+
+
+def test_what_was_gathered_is_seen_by_the_next_snapshot(
+    workspace: Workspace, root: Path, tmp_path: Path
+) -> None:
+    watcher = workspace._capturer.watcher
+    assert watcher is not None
+    put(root / "d1" / "sub" / "f1", "written before")
+    assert select.select([watcher], [], [], 0)[0]
+
+    watcher.gather()
+
+    assert not select.select([watcher], [], [], 0)[0]
+    put(root / "d2" / "sub" / "f2", "written after")
+    right(workspace, root, tmp_path)
 
 
 def test_a_fork_of_the_process_takes_no_events_from_it(

@@ -80,7 +80,7 @@ def _run(words: list[str]) -> int:
     from holdfast.errors import HoldfastError
 
     name, rest = split(words)
-    as_json = "--json" in words
+    as_json = "--json" in words[: words.index("--") if "--" in words else None]
     try:
         if name == "help":
             name, rest = (rest[0], ["--help"]) if rest else (None, [])

@@ -95,12 +95,12 @@ def _event() -> bytes:
 
 def _noted(program: str, folder: str, error: BaseException) -> str:
     """Return what went wrong in words, written down."""
-    if os.environ.get("HOLDFAST_DEBUG"):
+    from holdfast.coding_agents.hook_log import HookLog, is_fault, words_of
+
+    if is_fault(error) and os.environ.get("HOLDFAST_DEBUG"):
         import traceback
 
         traceback.print_exception(error)
-    from holdfast.coding_agents.hook_log import HookLog, words_of
-
     text = words_of(error)
     HookLog.of(folder).problem(program, text)
     return text

@@ -89,7 +89,7 @@ class HookLog:
 
     def problem(self, program: str, text: str) -> None:
         """Note what went wrong; the same again is counted."""
-        self._add({"program": program[:_LONGEST], "problem": masked_text(text)[:_LONGEST]})
+        self._add({"program": program[:_LONGEST], "problem": masked_text(text)[: 2 * _LONGEST]})
 
     def report(self) -> HookReport:
         """Return what was noted of this project."""
@@ -146,15 +146,23 @@ class HookLog:
         return [line for each in text.splitlines() if (line := _line(each)) is not None]
 
 
+def is_fault(error: BaseException) -> bool:
+    """Return whether something went wrong that nobody has thought of."""
+    return not isinstance(error, HoldfastError | OSError | KeyboardInterrupt)
+
+
 def words_of(error: BaseException) -> str:
     """Return what went wrong, in a line."""
-    said = masked_text(" ".join(str(error).split()))[:_LONGEST]
-    if isinstance(error, HoldfastError | OSError) and said:
-        return said
-    text = f"{type(error).__name__}: {said}" if said else type(error).__name__
     if isinstance(error, KeyboardInterrupt):
         return "it was interrupted"
-    return f"{text}. This is a fault of holdfast: please report it"
+    said = masked_text(" ".join(str(error).split()))[:_LONGEST]
+    if said and not is_fault(error):
+        return said
+    text = f"{type(error).__name__}: {said}" if said else type(error).__name__
+    return (
+        f"{text}. This is a fault of holdfast: please report it, with what the hook says with "
+        "HOLDFAST_DEBUG=1 and HOLDFAST_HOOK_HELPER=off in its environment"
+    )
 
 
 def _packed(line: dict[str, Any]) -> bytes:

@@ -40,6 +40,9 @@ RUN_POINTS = (
 )
 """The points that runs pass."""
 
+HELPER_POINTS = ("helper:told", "helper:recorded", "helper:answered")
+"""The points that the helper of coding agents' hooks passes with every event."""
+
 _handler: Callable[[str], object] | None = None
 
 

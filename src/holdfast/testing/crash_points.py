@@ -16,9 +16,18 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from holdfast.system.crash_points import POINTS, RUN_POINTS, clear, install, reach
+from holdfast.system.crash_points import HELPER_POINTS, POINTS, RUN_POINTS, clear, install, reach
 
-__all__ = ["POINTS", "RUN_POINTS", "clear", "install", "kill_at", "listening", "reach"]
+__all__ = [
+    "HELPER_POINTS",
+    "POINTS",
+    "RUN_POINTS",
+    "clear",
+    "install",
+    "kill_at",
+    "listening",
+    "reach",
+]
 
 
 def kill_at(point: str, time: int = 1) -> None:

@@ -60,6 +60,8 @@ class Watcher:
         self._created = int(flags.CREATE | flags.MOVED_TO)
         self._events: Any = None
         self._paths: dict[int, bytes] = {}
+        self._dirty: Changes = {}
+        """What was told and nobody has asked for yet."""
         self._started_as: tuple[int, ...] | None = None
         """By which process, and for which directory."""
         self.problem: str | None = None
@@ -69,6 +71,12 @@ class Watcher:
     def is_watching(self) -> bool:
         """Whether the next snapshot need not look at everything."""
         return self._events is not None
+
+    def fileno(self) -> int:
+        """Return what can be read from, as ``select`` has it, when something has changed."""
+        if self._events is None:
+            raise ValueError("nothing is watched")
+        return int(self._events.fileno())
 
     def start(self, folders: Iterable[bytes]) -> None:
         """Begin anew with these directories; those found later are added by ``add``."""
@@ -108,28 +116,35 @@ class Watcher:
 
     def changes(self) -> Changes | None:
         """Return where something changed since it was asked last; None if that is unknown."""
+        self.gather()
         if self._events is None:
             return None
+        dirty, self._dirty = self._dirty, {}
+        return dirty
+
+    def gather(self) -> None:
+        """Take in what was told until now, for who asks for changes: what comes later is new."""
+        if self._events is None:
+            return
         if self._now() != self._started_as:  # a fork reads from the same queue as its parent
             self._stop()
-            return None
-        dirty: Changes = {}
+            return
+        dirty = self._dirty
         for number, mask, _, name in self._events.read(timeout=0):
             if mask & self._lost or (mask & self._moved and mask & self._is_directory):
                 self._stop()  # names of watched directories may be wrong now
-                return None
+                return
             if mask & self._ignored:
                 self._paths.pop(number, None)
                 continue
             path = self._paths.get(number)
             if path is None or (mask & self._created and name and self._is_link(path, name)):
                 self._stop()
-                return None
+                return
             if not name or mask & ~self._written:
                 dirty[path] = None
             elif (names := dirty.setdefault(path, set())) is not None:
                 names.add(os.fsencode(name))
-        return dirty
 
     def _now(self) -> tuple[int, ...]:
         try:
@@ -158,6 +173,7 @@ class Watcher:
             self._events.close()
         self._events = None
         self._paths.clear()
+        self._dirty = {}
 
     def close(self) -> None:
         """Stop watching."""

@@ -138,7 +138,7 @@ class Codex(RealProgram):
             case Tool(name, arguments):
                 return self._function(name, **arguments)
 
-    def _function(self, name: str, **arguments: Any) -> dict[str, Any]:
+    def _function(self, name: str, /, **arguments: Any) -> dict[str, Any]:
         namespace = {"namespace": _SUBAGENTS} if name in ("spawn_agent", _WAIT) else {}
         if name.startswith("mcp__"):
             server, _, name = name.rpartition("__")

@@ -29,6 +29,8 @@ class GeminiCli(RealProgram):
 
     name = "gemini-cli"
     command = "gemini"
+    trusts = True
+    """Whether the project is trusted without having been asked for."""
 
     def configure(self) -> None:
         folder = self.home / ".gemini"
@@ -44,7 +46,7 @@ class GeminiCli(RealProgram):
         return {
             "GOOGLE_GEMINI_BASE_URL": self.url,
             "GEMINI_API_KEY": "dummy",
-            "GEMINI_CLI_TRUST_WORKSPACE": "true",
+            **({"GEMINI_CLI_TRUST_WORKSPACE": "true"} if self.trusts else {}),
         }
 
     def arguments(self, prompt: str, resume: Sequence[str] | None) -> list[str]:

@@ -73,6 +73,7 @@ _ROWS = (
     ("import", KEEP, "bring in a bundle, or the checkpoints of a LangGraph saver"),
     ("migrate", KEEP, "bring a store up to the current format"),
     ("hook", AGENTS, "record what a coding agent does, from its hooks"),
+    ("wrap", AGENTS, "run any program, and keep the files it works on"),
     ("mcp", AGENTS, "serve checkpoints over the Model Context Protocol"),
     ("completion", AGENTS, "print the completion script of a shell"),
     ("__complete", HIDDEN, "what a word can be completed to"),

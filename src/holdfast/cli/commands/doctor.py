@@ -19,8 +19,9 @@ from holdfast.cli.access.opening import location_of, open_location
 from holdfast.cli.commands.doctor_servers import ask
 from holdfast.cli.exits import FAILED, OK, code_of
 from holdfast.cli.output.terminal import Terminal
-from holdfast.cli.output.units import many, size
+from holdfast.cli.output.units import age, many, size
 from holdfast.cli.parsing import Parser
+from holdfast.coding_agents.hook_log import HookLog
 from holdfast.errors import HoldfastError
 from holdfast.stores.discovery import StoreLocation
 from holdfast.system.terminal_text import clean
@@ -32,6 +33,9 @@ NEEDED = ("ormsgpack", "xxhash", "zstandard")
 OPTIONAL = ("psycopg", "redis", "jsonschema", "mcp")
 _LITTLE_ROOM = 200 * 10**6
 _SKEW = timedelta(seconds=5)
+_OLD = timedelta(days=7)
+_PROBLEMS = 5
+"""So many that hooks noted are shown, those that came last."""
 
 Verdict = Literal["ok", "warning", "failed"]
 
@@ -58,7 +62,7 @@ def set_up(parser: Parser) -> None:
 
 def run(options: Namespace, terminal: Terminal) -> int:
     """Look at everything."""
-    checks = [*_program(), *_packages()]
+    checks = [*_program(), *_packages(), *_hooks()]
     code = OK
     try:
         location = location_of(options)
@@ -105,6 +109,20 @@ def _packages() -> Iterator[Check]:
     frameworks = [each.package for each in FRAMEWORKS.values()]
     there = [f"{name} {found}" for name in frameworks if (found := _version(name))]
     yield Check("frameworks", "ok", ", ".join(there) or "none")
+
+
+def _hooks() -> Iterator[Check]:
+    """What hooks of coding agents noted here; nothing where there are none."""
+    report = HookLog.of(os.curdir).report()
+    now = datetime.now(UTC)
+    for each in report.arrived:
+        came = f"{each.program}: {many(each.count, 'event')}, {each.event} {age(each.at, now)}"
+        yield Check("hook", "ok", came)
+    for problem in report.problems[:_PROBLEMS]:
+        often = f"{many(problem.count, 'time')}, last {age(problem.last, now)}"
+        is_old = now - problem.last > _OLD
+        told = f"{problem.program} ({often}): {problem.text}"
+        yield Check("hook", "ok" if is_old else "warning", told)
 
 
 def _version(name: str) -> str | None:

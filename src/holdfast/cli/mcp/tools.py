@@ -13,11 +13,11 @@ from holdfast.cli.commands.diff import files_json
 from holdfast.cli.exits import NotFound, Refused, UsageError
 from holdfast.cli.mcp.caller import Caller
 from holdfast.cli.mcp.current_session import current_session
+from holdfast.cli.mcp.place import EVENT, place_of
 from holdfast.cli.mcp.tool_table import LONGEST_NAME, LONGEST_TEXT, MOST_PATHS
 from holdfast.cli.output.checkpoints import checkpoint_json
 from holdfast.client.with_files import save_with_files, snapshot_of
 from holdfast.coding_agents.masking import masked, masked_text
-from holdfast.coding_agents.told import Moment
 
 if TYPE_CHECKING:
     from holdfast.client import SyncClient
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from holdfast.stores.base import SessionInfo
     from holdfast.workspace import Snapshot, TreeDiff, Workspace
 
-EVENT = "Checkpoint"
-"""The tag of points that an agent asked for."""
-_NOT_OF_A_STEP = ("program", "transcript", "conversation", "cwd")
 _SIGNS = {"added": "A", "removed": "D", "modified": "M", "mode": "m"}
 
 
@@ -65,8 +62,10 @@ class Tools:
         tags: dict[str, Any] = {"event": EVENT}
         if session is not None:
             agent_id, session_id = session.agent_id, session.session_id
-            state = self._place(session, name)
-        if isinstance(state.get("program"), str):
+            head = self._client.restore(session.head.checkpoint_id, on_unknown="raw")
+            given = {"name": name} if note is None else {"name": name, "note": note}
+            state = place_of(head.execution_state, session_id, self._caller, given)
+        if "program" in state:
             tags["program"] = state["program"]
         if note is not None:
             state["note"] = masked(note)
@@ -159,25 +158,6 @@ class Tools:
         self.session = f"{source.agent_id}/{name}"
         data = {"checkpoint_id": made, "session_id": name, "left": left}
         return Answer(data, f"session {name} goes on from {checkpoint}; {left} is as it was")
-
-    def _place(self, session: SessionInfo, name: str) -> dict[str, Any]:
-        """Return the state of a point in a session: where in the conversation it was asked for.
-
-        That is behind the call that asks for it, else where the last step was.
-        """
-        state = self._client.restore(session.head.checkpoint_id, on_unknown="raw").execution_state
-        before = dict(state) if isinstance(state, dict) and "program" in state else {}
-        before.pop("note", None)
-        if not before or self._caller.call_id is None:
-            return before
-        return {
-            **{each: before[each] for each in _NOT_OF_A_STEP if each in before},
-            "event": EVENT,
-            "moment": str(Moment.CALL),
-            "tool": "checkpoint",
-            "input": masked({"name": name}),
-            "call_id": self._caller.call_id,
-        }
 
     def _current(self) -> SessionInfo | None:
         """Return the session that is worked on; None if it has no checkpoint yet."""

@@ -263,6 +263,14 @@ SHAPES: dict[str, Schema] = {
         directory=_maybe(TEXT),
         linked=TRUTH,
     ),
+    "wrap": _record(
+        agent_id=TEXT,
+        session_id=TEXT,
+        exit_code=WHOLE,
+        checkpoints=_list(TEXT),
+        problems=_list(TEXT),
+        warnings=_list(TEXT),
+    ),
     "snapshot": _record(
         checkpoint_id=TEXT,
         session_id=TEXT,

@@ -1,29 +1,30 @@
 """Which of the calls in a chat a checkpoint is of: Gemini CLI tells its hooks no call id.
 
 When the hook runs, the message that makes the calls is in the chat without them; they come, with
-their results, once the last one has ended. So what is known then (the message, and digests of the
-call and of its result) is kept as a mark, and looked for in the message as it was written later.
+their results, once the last one has ended. So what is known then (the message, the call and what it
+gave) is kept as a mark, and looked for in the message as it was written later.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from holdfast.coding_agents.gemini_cli.chat import MARK, messages_in, response_id
 from holdfast.coding_agents.gemini_cli.program import text_of
 from holdfast.coding_agents.masking import masked
+from holdfast.core.conversation.programs.gemini_chat import MARK, messages_in, response_id
 
 Mark = Mapping[str, Any]
 
 
 def mark(message: str | None, tool: str | None, args: Any, output: Any) -> dict[str, Any]:
     """Return the record that says which call a checkpoint is of."""
-    said: dict[str, Any] = {"message": message, "tool": tool, "call": _digest([tool, masked(args)])}
-    if (result := result_of(masked(output))) is not None:
-        said["result"] = _digest(result)
+    said: dict[str, Any] = {"message": message, "name": tool, "args": masked(args)}
+    error = output.get("error") if isinstance(output, Mapping) else None
+    if isinstance(error, Mapping) and isinstance(error.get("message"), str):
+        said["response"] = {"error": masked(error["message"])}
+    elif (text := text_of(output)) is not None:
+        said["response"] = {"output": masked(text)}
     return {MARK: said}
 
 
@@ -38,14 +39,6 @@ def open_message(entries: Sequence[Any]) -> Mapping[str, Any] | None:
     """Return the message of the model that is the last in a chat: calls that run now are its."""
     last = next(messages_in(entries), None)
     return last if last is not None and last.get("type") == "gemini" else None
-
-
-def result_of(output: Any) -> str | None:
-    """Return what the model is told of a tool's response, as far as it is text."""
-    error = output.get("error") if isinstance(output, Mapping) else None
-    if isinstance(error, Mapping) and isinstance(error.get("message"), str):
-        return str(error["message"])
-    return text_of(output)
 
 
 def claimed(calls: Sequence[Mapping[str, Any]], marks: Sequence[Mark]) -> list[str | None]:
@@ -67,36 +60,20 @@ def claimed(calls: Sequence[Mapping[str, Any]], marks: Sequence[Mark]) -> list[s
 
 
 def _same_call_and_result(call: Mapping[str, Any], its: Mark) -> bool:
-    return _same_call(call, its) and _has_result(call, its)
+    return _same_call(call, its) and _same_result(call, its)
 
 
 def _same_call(call: Mapping[str, Any], its: Mark) -> bool:
-    return _digest([call.get("name"), call.get("args")]) == its.get("call")
+    return bool(call.get("name") == its.get("name") and call.get("args") == its.get("args"))
 
 
 def _same_result(call: Mapping[str, Any], its: Mark) -> bool:
-    return call.get("name") == its.get("tool") and _has_result(call, its)
-
-
-def _has_result(call: Mapping[str, Any], its: Mark) -> bool:
-    said = _told_of(call)
-    return said is not None and _digest(said) == its.get("result")
-
-
-def _told_of(call: Mapping[str, Any]) -> str | None:
-    """Return what the model was told of a call, as far as it is text."""
+    if call.get("name") != its.get("name") or its.get("response") is None:
+        return False
     result = call.get("result")
-    if isinstance(result, str):
-        return result
-    for part in result if isinstance(result, list) else [result]:
-        if isinstance(part, Mapping) and response_id(part) == call["id"]:
-            response = part["functionResponse"].get("response")
-            said = response if isinstance(response, Mapping) else {}
-            text = said.get("output", said.get("error"))
-            return text if isinstance(text, str) else None
-    return None
-
-
-def _digest(value: Any) -> str:
-    text = json.dumps(value, sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
+    return any(
+        isinstance(part, Mapping)
+        and response_id(part) == call["id"]
+        and part["functionResponse"].get("response") == its["response"]
+        for part in (result if isinstance(result, list) else [result])
+    )

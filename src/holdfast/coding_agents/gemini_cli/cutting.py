@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from holdfast.coding_agents.gemini_cli.calls import Mark, claimed, mark, mark_of, result_of
-from holdfast.coding_agents.gemini_cli.chat import (
+from holdfast.coding_agents.gemini_cli.calls import Mark, claimed, mark_of
+from holdfast.coding_agents.transcript import Point
+from holdfast.core.conversation.programs.gemini_chat import (
     Chat,
     Message,
     calls_of,
     is_said,
     messages_in,
-    parts_of,
-    response_id,
 )
-from holdfast.coding_agents.transcript import Point
 
 _SUBAGENTS = (
     "this step was a subagent's, whose own conversation is not gone back to: the main agent's is "
@@ -33,13 +31,12 @@ def after_call(chat: Chat, point: Point, later: Iterator[Sequence[Any]]) -> str 
     message = chat.last
     if message is None or message.get("type") != "gemini":
         return _NOT_KNOWN
-    its = (
-        mark_of(point.entries)
-        or mark(message["id"], point.tool, point.input, point.output)["$holdfast"]
-    )
+    its = mark_of(point.entries)
+    if its is None:
+        its = {"message": message["id"], "name": point.tool, "args": point.input}
     whole, marks = _found_later(message, [its], later)
     if whole is None:
-        made, note = _as_told(message, point)
+        made, note = _as_told(message, its)
         _put(chat, made)
         return note
     own, *others = claimed(calls_of(whole), marks)
@@ -65,24 +62,18 @@ def _found_later(
     return None, marks
 
 
-def _as_told(message: Message, point: Point) -> tuple[Message, str]:
+def _as_told(message: Message, its: Mark) -> tuple[Message, str]:
     """Return a message with the one call that the hook was told of, and what to note."""
-    result = result_of(point.output)
-    if result is None or not isinstance(point.tool, str) or not isinstance(point.input, Mapping):
+    name, args, response = its.get("name"), its.get("args"), its.get("response")
+    if not (isinstance(name, str) and isinstance(args, Mapping) and isinstance(response, Mapping)):
         return message, _NOT_KNOWN
-    has_failed = isinstance(point.output, Mapping) and point.output.get("error") is not None
-    call_id = f"{point.tool}_{message['id']}"
-    response = {
-        "id": call_id,
-        "name": point.tool,
-        "response": {"error" if has_failed else "output": result},
-    }
+    call_id = f"{name}_{message['id']}"
     call = {
         "id": call_id,
-        "name": point.tool,
-        "args": point.input,
-        "result": [{"functionResponse": response}],
-        "status": "error" if has_failed else "success",
+        "name": name,
+        "args": args,
+        "result": [{"functionResponse": {"id": call_id, "name": name, "response": response}}],
+        "status": "error" if "error" in response else "success",
         "timestamp": message.get("timestamp"),
     }
     return {**message, "toolCalls": [call]}, _NOT_WRITTEN
@@ -109,36 +100,3 @@ def _call_id(part: Any) -> str | None:
     call = part.get("functionCall") if isinstance(part, Mapping) else None
     found = call.get("id") if isinstance(call, Mapping) else None
     return found if isinstance(found, str) else None
-
-
-def settled(messages: Iterable[Message]) -> list[Message]:
-    """Return messages in which each result stands once: with its call.
-
-    The program also writes results as messages of the user, and after a resume those of all calls
-    of a message into each of them; when it resumes, it sends all that.
-    """
-    messages = list(messages)
-    answered = {
-        call["id"] for each in messages for call in calls_of(each) if call.get("result") is not None
-    }
-    kept = []
-    for each in messages:
-        if each.get("type") == "gemini" and "toolCalls" in each:
-            calls = [_with_own_result(call) for call in calls_of(each)]
-            kept.append({**each, "toolCalls": calls})
-        elif each.get("type") == "user" and any(
-            response_id(part) in answered for part in parts_of(each.get("content"))
-        ):
-            rest = [part for part in each["content"] if response_id(part) not in answered]
-            if rest:
-                kept.append({**each, "content": rest})
-        else:
-            kept.append(each)
-    return kept
-
-
-def _with_own_result(call: Mapping[str, Any]) -> dict[str, Any]:
-    result = call.get("result")
-    if not isinstance(result, list):
-        return dict(call)
-    return {**call, "result": [each for each in result if response_id(each) in (None, call["id"])]}

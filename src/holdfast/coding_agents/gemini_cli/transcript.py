@@ -12,11 +12,11 @@ from uuid import uuid4
 
 from holdfast.coding_agents.gemini_cli import projects
 from holdfast.coding_agents.gemini_cli.calls import mark, open_message
-from holdfast.coding_agents.gemini_cli.chat import chat_of, is_said
-from holdfast.coding_agents.gemini_cli.cutting import after_call, settled
+from holdfast.coding_agents.gemini_cli.cutting import after_call
 from holdfast.coding_agents.json_lines import JsonLines
 from holdfast.coding_agents.told import Moment, Told
 from holdfast.coding_agents.transcript import Cut, Point
+from holdfast.core.conversation.programs.gemini_chat import chat_of, is_said, settled
 from holdfast.errors import TranscriptError
 from holdfast.system.atomic_files import Draft
 
@@ -40,10 +40,7 @@ class GeminiTranscript:
     def cut(self, point: Point, later: Iterator[Sequence[Any]]) -> Cut:
         """Return the chat up to a point, each message once and each result once."""
         if not point.entries:
-            raise TranscriptError(
-                f"no conversation of {point.session} was kept at this point. --files puts the "
-                "files back alone"
-            )
+            raise TranscriptError(f"no conversation of {point.session} was kept at this point")
         chat = chat_of(point.entries)
         note = after_call(chat, point, later) if point.moment is Moment.CALL else None
         messages = settled(chat.messages.values())
@@ -90,7 +87,10 @@ class GeminiTranscript:
             for record in (about, *cut.entries[1:]):
                 draft.write(_line(record))
             draft.sync()
-            draft.link(str(path))
+            try:
+                draft.link(str(path))
+            except FileExistsError as error:
+                raise TranscriptError(f"{path} is there already, and is left as it is") from error
         return path
 
     def resume(self, session_id: str, cut: Cut) -> list[str]:

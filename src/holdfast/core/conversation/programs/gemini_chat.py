@@ -59,12 +59,11 @@ def chat_of(entries: Iterable[Any]) -> Chat:
         elif unknown := next((key for key in entry if str(key).startswith("$")), None):
             raise TranscriptError(
                 f"the chat has a record {brief(str(unknown), 60)}, which is not known: Gemini CLI "
-                "may be newer than this Holdfast. --files puts the files back alone"
+                "may be newer than this Holdfast"
             )
     if not isinstance(chat.about.get("sessionId"), str):
         raise TranscriptError(
-            f"this is no chat of Gemini CLI: no sessionId in {len(chat.messages)} messages. "
-            "--files puts the files back alone"
+            f"this is no chat of Gemini CLI: no sessionId with {len(chat.messages)} messages"
         )
     return chat
 
@@ -109,7 +108,7 @@ def calls_of(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     ):
         raise TranscriptError(
             f"the tool calls of message {brief(str(message.get('id')), 60)} are not as known "
-            f"({brief(calls, 80)}). --files puts the files back alone"
+            f"({brief(calls, 80)})"
         )
     return calls
 
@@ -147,3 +146,36 @@ def response_id(part: Any) -> str | None:
     response = part.get("functionResponse") if isinstance(part, Mapping) else None
     found = response.get("id") if isinstance(response, Mapping) else None
     return found if isinstance(found, str) else None
+
+
+def settled(messages: Iterable[Message]) -> list[Message]:
+    """Return messages in which each result stands once: with its call.
+
+    The program also writes results as messages of the user, and after a resume those of all calls
+    of a message into each of them; when it resumes, it sends all that.
+    """
+    messages = list(messages)
+    answered = {
+        call["id"] for each in messages for call in calls_of(each) if call.get("result") is not None
+    }
+    kept = []
+    for each in messages:
+        if each.get("type") == "gemini" and "toolCalls" in each:
+            calls = [_with_own_result(call) for call in calls_of(each)]
+            kept.append({**each, "toolCalls": calls})
+        elif each.get("type") == "user" and any(
+            response_id(part) in answered for part in parts_of(each.get("content"))
+        ):
+            rest = [part for part in each["content"] if response_id(part) not in answered]
+            if rest:
+                kept.append({**each, "content": rest})
+        else:
+            kept.append(each)
+    return kept
+
+
+def _with_own_result(call: Mapping[str, Any]) -> dict[str, Any]:
+    result = call.get("result")
+    if not isinstance(result, list):
+        return dict(call)
+    return {**call, "result": [each for each in result if response_id(each) in (None, call["id"])]}
