@@ -15,7 +15,6 @@ _MODULES = {
     "claude-code/1": "claude_code",
     "codex/1": "codex",
     "gemini-cli/1": "gemini_cli",
-=======
     "opencode/1": "opencode",
 }
 """Which module reads a format; its ``FORM.extract`` is given the conversation, not the state."""
