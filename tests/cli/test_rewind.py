@@ -826,10 +826,10 @@ def test_names_cannot_steer_the_terminal(talk: Talk) -> None:
 def test_a_diff_has_files_first_and_then_what_was_said(talk: Talk) -> None:
     said = talk.ok("diff", at(talk, "second"), at(talk, "last"))
 
+    assert talk.ok("diff", at(talk, "second")) == "+ user: Now make it blue\n"
     assert said.splitlines() == [
         "D half  +0 −1",
         "M page.html  +2 −1",
-        "+ user: Now make it blue",
         "+ assistant: Edit page.html",
         "+ tool: did page.html",
         "+ assistant: bash git push origin main",
