@@ -147,11 +147,18 @@ def check(
     assert asked.code == 0, (where, asked)
     said = asked.requests[0].said
     assert said[-1] == ("user", "Go on from here."), (where, said)
-    if not is_between:
+    if not is_between and not is_side_by_side(point["step_name"], said[:-1], expected):
         assert said[:-1] == expected, where
     joined = points(program, back["new_session_id"])
     assert joined[-1]["step_name"] == "agent: All right.", where
     assert point["checkpoint_id"] in {each["parent_id"] for each in joined}, where
+
+
+def is_side_by_side(name: str, said: Said, expected: Said) -> bool:
+    """Return whether of two calls side by side one has done its work, but was not told yet."""
+    rest = iter(expected)
+    is_less = len(said) == len(expected) - 2 and all(each in rest for each in said)
+    return is_less and any(each in name for each in SIDE_BY_SIDE)
 
 
 def without(files: Files, names: set[str]) -> Files:

@@ -5,6 +5,7 @@ one does is in ``tests/coding_agents/test_codex.py``.
 """
 
 import json
+import shlex
 import sys
 import time
 from pathlib import Path
@@ -14,10 +15,11 @@ import pytest
 
 from holdfast.coding_agents.codex import app_server, trust
 from holdfast.coding_agents.codex.settings import EVENTS, SETTINGS
+from holdfast.coding_agents.installing import hook_command
 from holdfast.errors import CodingAgentError
 
-OURS = ["/opt/my tools/holdfast", "hook", "--from", "codex"]
-COMMAND = "'/opt/my tools/holdfast' hook --from codex"
+OURS = [*hook_command("codex"), "--agent", "my agent"]
+COMMAND = shlex.join(OURS)
 
 
 @pytest.fixture
@@ -209,6 +211,14 @@ def test_hooks_of_others_are_never_approved(home: Path, project: Path) -> None:
     assert [edit["value"] for edit in said["params"]["edits"]] == [
         {f"{file}:stop:0:0": {"trusted_hash": "sha256:1"}}
     ]
+
+
+def test_a_program_of_the_same_name_is_not_approved(home: Path, project: Path) -> None:
+    file = installed(project)
+    answering(home, listing(listed(file, command="./holdfast hook --from codex")))
+
+    with pytest.raises(CodingAgentError, match=r"runs \./holdfast, which is not this Holdfast"):
+        trust.trust(file, project)
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,7 @@ def steps_of(story: dict[str, Any], folder: Path) -> list[Step]:
         lines = story["chat"][: event["lines"]]
         chat.write_text("".join(json.dumps(each) + "\n" for each in lines))
         told = events.read({**event, "transcript_path": str(chat)}, PROGRAM)
+        told = PROGRAM.completed(told, files)
         state = {
             name: masked(getattr(told, name))
             for name in ("tool", "input", "output", "prompt", "last_message")
@@ -488,9 +489,9 @@ class TestSubagents:
     ) -> None:
         chat = tmp_path / "s1" / "sub1.jsonl"
         self.write(chat, {**ABOUT, "sessionId": "sub1"}, ASKED, WORKING)
-        placed = PROGRAM.completed(told, JsonLines())
-        assert (placed.subagent_id, placed.transcript) == ("sub1", str(chat))
-        entries = TRANSCRIPT.read(placed, JsonLines())
+        found = PROGRAM.completed(told, JsonLines())
+        assert (found.subagent_id, found.transcript) == ("sub1", str(chat))
+        entries = TRANSCRIPT.read(found, JsonLines())
         assert entries is not None
         assert entries[-1]["$holdfast"]["message"] == "w"
         point = Point(
@@ -498,7 +499,7 @@ class TestSubagents:
             moment=Moment.CALL,
             entries=entries,
             subagent_id="sub1",
-            transcript=placed.transcript,
+            transcript=found.transcript,
         )
         assert TRANSCRIPT.live(point) == entries[:-1]
 

@@ -19,8 +19,6 @@ from holdfast.coding_agents.masking import masked, masked_text, may_hold_secrets
 
 _LARGEST = 256 * 2**20
 """Of a file that is longer only the bytes are told."""
-_NEWEST = 256 * 2**10
-"""Bytes that are looked at for the last entries."""
 _REMEMBERED = 16
 _DEEPEST = 200
 """More brackets than that in a line, and it is kept as text: no conversation is nested so."""
@@ -76,17 +74,6 @@ def position(transcript: str) -> dict[str, Any]:
         if size <= _LARGEST:
             said["lines"] = sum(part.count(b"\n") for part in _parts(file, 0, size))
     return said
-
-
-def newest(path: str) -> list[Any]:
-    """Return the last entries of a file, secrets hidden, newest first; none if it is no file."""
-    with _opened(path) as file:
-        size = 0 if file is None else os.fstat(file).st_size
-        if file is None or size == 0:
-            return []
-        begin = max(0, size - _NEWEST)
-        lines = list(_lines(file, begin, size))
-    return [_entry(each) for each in reversed(lines[1:] if begin else lines)]
 
 
 @contextmanager

@@ -30,6 +30,7 @@ def reaches_outside(info: CheckpointInfo) -> bool:
     """Return whether a step shows by its name that it reached beyond the files of the project.
 
     >>> from types import SimpleNamespace
+    >>> from holdfast.coding_agents.outside import reaches_outside
     >>> push = SimpleNamespace(metadata={"tool": "Bash"}, step_name="Bash git push origin main")
     >>> reaches_outside(push)
     True

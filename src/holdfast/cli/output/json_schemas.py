@@ -72,6 +72,18 @@ FILES = _record(
     touched=_list(TEXT),
     text=_maybe(TEXT),
 )
+SCOPE: Schema = {"enum": ["project", "local", "user"]}
+HOOK_STANDING = _record(
+    program=TEXT,
+    installed=TRUTH,
+    works=TRUTH,
+    in_use=TRUTH,
+    places=_list(_record(scope=SCOPE, path=TEXT, command=_maybe(_list(TEXT)))),
+    last_event=_maybe(_record(name=TEXT, at=TIME, count=_maybe(WHOLE))),
+    faults=_list(TEXT),
+    advice=_list(TEXT),
+    problems=_list(_record(text=TEXT, first=TIME, last=TIME, count=WHOLE)),
+)
 QUESTION = _record(
     id=TEXT,
     agent_id=TEXT,
@@ -364,7 +376,31 @@ SHAPES: dict[str, Schema] = {
             files=WHOLE,
             tree_id=TEXT,
         ),
-        _record(action={"enum": ["install", "uninstall"]}, path=TEXT, changed=TRUTH),
+        _record(
+            action={"const": "install"},
+            program=TEXT,
+            scope=SCOPE,
+            path=TEXT,
+            changed=TRUTH,
+            command=_list(TEXT),
+            trusted=_maybe(_list(TEXT)),
+            advice=_list(TEXT),
+        ),
+        _record(
+            action={"const": "uninstall"},
+            program=TEXT,
+            path=TEXT,
+            changed=TRUTH,
+            removed=_list(TEXT),
+            left=_list(TEXT),
+        ),
+        _record(action={"const": "offer"}, programs=_list(TEXT)),
+        _record(
+            action={"const": "status"},
+            ok=TRUTH,
+            store_problem=_maybe(TEXT),
+            programs=_list(HOOK_STANDING),
+        ),
     ),
     "completion": _record(shell=TEXT, script=TEXT),
     "error": _record(error=_ERROR),

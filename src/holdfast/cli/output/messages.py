@@ -17,11 +17,6 @@ _STYLES = {"-": "bad", "+": "good"}
 
 def messages_of(checkpoint: Checkpoint) -> list[Said]:
     """Return the messages that a checkpoint holds."""
-    if "program" in checkpoint.metadata:  # recorded of a coding agent
-        from holdfast.coding_agents import said
-
-        entries = said.conversation_of(checkpoint.execution_state)
-        return [] if entries is None else said.messages_of(entries)
     return messages_in(checkpoint.framework.value, checkpoint.execution_state)
 
 
