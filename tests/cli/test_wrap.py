@@ -82,6 +82,23 @@ def test_files_are_kept_before_at_rest_and_after_and_go_back(holdfast: Holdfast)
     assert (here / "a.py").read_text() == "good\n"
 
 
+def test_a_rewind_puts_the_files_back_alone_and_can_be_undone(holdfast: Holdfast) -> None:
+    here = holdfast.directory
+    (here / "a.py").write_text("good\n")
+    holdfast.ok("wrap", "--", "sh", "-c", "echo bad > a.py; echo b > b.py")
+
+    said = holdfast.json("rewind", "@-", "--yes")
+    assert (said["resume"], said["conversation"]) == (None, None)
+    assert (here / "a.py").read_text() == "good\n"
+    assert not (here / "b.py").exists()
+    holdfast.ok("undo", "--yes")
+    assert (here / "a.py").read_text() == "bad\n"
+    assert (here / "b.py").exists()
+
+    assert holdfast("rewind", "@-", "--conversation", "--yes").code == 5
+    assert holdfast("rewind", "@-", "--to", "../other", "--yes").code == 5
+
+
 @pytest.mark.parametrize(
     ("script", "code"),
     [

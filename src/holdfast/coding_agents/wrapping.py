@@ -16,6 +16,7 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 from holdfast.client.with_files import put_with_files
+from holdfast.coding_agents.programs import WRAPPED
 from holdfast.coding_agents.wrapped_names import after, before, resting, shown
 from holdfast.errors import HoldfastError
 from holdfast.system import foreground
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from holdfast.workspace.capture import Progress
     from holdfast.workspace.watch import Watcher
 
-PROGRAM = "wrap"
-"""Whose checkpoints these are, in their states and tags."""
 _LOOK_SECONDS = 2.0
 """How often files are looked at where nobody tells of changes."""
 _SHARE = 10
@@ -151,8 +150,8 @@ class Wrapping:
                 agent_id=self.agent_id,
                 session_id=self.session_id,
                 name=called,
-                state={"program": PROGRAM, "event": event, "command": self._command, **more},
-                tags={"program": PROGRAM, "event": event},
+                state={"program": WRAPPED, "event": event, "command": self._command, **more},
+                tags={"program": WRAPPED, "event": event},
                 parent=head[0] if head else None,
             )
         self._last = snapshot
