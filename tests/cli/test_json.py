@@ -74,7 +74,7 @@ WRITING = [
 ]
 
 
-ELSEWHERE = {"approve", "demo", "deny", "mcp", "resolve", "watch", "wrap"}
+ELSEWHERE = {"approve", "demo", "deny", "mcp", "resolve", "rewind", "watch", "wrap"}
 """Commands that need another process, or a call that waits: their own tests check their shapes."""
 
 

@@ -90,13 +90,34 @@ def is_temporary(command: Sequence[str]) -> bool:
     return any(part in _TEMPORARY for part in Path(command[0]).parts)
 
 
-def is_runnable(command: Sequence[str]) -> bool:
-    """Return whether what a hook runs is there."""
-    return shutil.which(command[0]) is not None
+def fault_of(command: Sequence[str]) -> str | None:
+    """Return why the command of a hook cannot be run; None if it can.
+
+    It is only looked at: what stands in the settings of a project may be anybody's.
+    """
+    found = shutil.which(command[0])
+    if found is None:
+        is_there = os.path.exists(command[0])
+        return f"{command[0]} {'may not be run' if is_there else 'is not there'}"
+    interpreter = _interpreter(found)
+    if interpreter is not None and not os.path.exists(interpreter):
+        return f"{command[0]} is run by {interpreter}, which is not there any more"
+    return None
+
+
+def _interpreter(file: str) -> str | None:
+    """Return the program that runs a script, as its first line says."""
+    try:
+        with open(file, "rb") as script:
+            first = script.readline(500)
+    except OSError:
+        return None
+    words = first[2:].split() if first.startswith(b"#!") else []
+    return os.fsdecode(words[0]) if words else None
 
 
 def in_use(folder: Path) -> Iterator[str]:
-    """Return the programs that seem to be used here: by their settings, or as commands."""
+    """Yield the programs that seem to be used here: by their settings, or as commands."""
     for name in INSTALLABLE:
         settings = programs.settings(name)
         if settings is None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.client.with_files import put_with_files, snapshot_of
 from holdfast.coding_agents import programs
+from holdfast.coding_agents.beginnings import beginning_in
 from holdfast.coding_agents.json_lines import JsonLines, position
 from holdfast.coding_agents.masking import masked
 from holdfast.coding_agents.naming import step_name
@@ -22,7 +23,7 @@ _LOOKED_AT = 8
 """So many of the newest checkpoints may be the one of an event that is told once more."""
 _TOLD = (
     *("tool", "input", "output", "error", "prompt", "last_message", "call_id", "turn_id"),
-    *("prompt_id", "subagent_id", "subagent_type"),
+    *("prompt_id", "subagent_id", "subagent_type", "cwd"),
 )
 _TAGGED = ("tool", "call_id", "subagent_id", "subagent_type")
 
@@ -103,9 +104,9 @@ class Recorder:
         self._workspace.snapshot_for_checkpoint()
 
     def _parent_session(self, told: Told, agent: str) -> CheckpointInfo | None:
-        """Return where a subagent's session branches off, for its first checkpoint."""
+        """Return what the first checkpoint of a session follows: that of a subagent its parent."""
         if told.subagent_id is None:
-            return None
+            return beginning_in(self._client, self._workspace.path, agent)
         heads = self._client.find(agent_id=agent, session_id=told.session, limit=1)
         return heads[0] if heads else None
 

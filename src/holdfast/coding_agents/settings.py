@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 Scope = Literal["project", "local", "user"]
 
@@ -33,3 +33,11 @@ class Settings(Protocol):
 
     def advice(self, file: Path, folder: Path) -> list[str]:
         """Return what the user still has to do so that the program runs the hook."""
+
+
+@runtime_checkable
+class Approving(Protocol):
+    """Settings of a program that runs a hook only once its user has approved it."""
+
+    def trust(self, file: Path, folder: Path) -> list[str]:
+        """Approve the hook, for a user who has said so; return at which events."""

@@ -40,6 +40,9 @@ RUN_POINTS = (
 )
 """The points that runs pass."""
 
+REWIND_POINTS = ("rewind:kept", "rewind:written", "rewind:forked", "rewind:restored")
+"""The points that rewinding a coding agent passes, in order."""
+
 HELPER_POINTS = ("helper:told", "helper:recorded", "helper:answered")
 """The points that the helper of coding agents' hooks passes with every event."""
 

@@ -128,6 +128,11 @@ class Workspace:
                 registry.write(self._local.directory, now)
         return own in before.sessions
 
+    def sessions_known(self) -> int:
+        """Return how many sessions are known to have worked here."""
+        known = registry.read(self._local.directory)
+        return 0 if known is None else len(known.sessions)
+
     @property
     def was_known(self) -> bool:
         """Whether it may have been worked in before this machine noted by whom.

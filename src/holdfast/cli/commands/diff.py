@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.access.naming import Names
 from holdfast.cli.access.opening import open_client
 from holdfast.cli.access.plumbing import MESSAGES, without_plumbing
 from holdfast.cli.exits import OK, NotFound
-from holdfast.cli.output.messages import MessageChanges, changed, messages_of
+from holdfast.cli.output.file_changes import MANY, changed_files, lines_by_file, plus_minus
+from holdfast.cli.output.messages import MessageChanges, changed, messages_of, with_prompt
 from holdfast.cli.output.terminal import Terminal
 from holdfast.cli.output.units import many
 from holdfast.cli.output.values import short
@@ -33,7 +35,9 @@ def set_up(parser: Parser) -> None:
     parser.explain(
         "With one checkpoint: what it changed since the one before it. With none: the head.\n"
         "+ added, - removed, ~ changed, > moved. Without options all but the record of calls; of\n"
-        "a session of a framework its messages, values and files: not what it keeps for itself.",
+        "a session of a framework its messages, values and files: not what it keeps for itself; of "
+        "a coding\nagent its files first, with the lines that came and went, and then what was "
+        "said.",
         "holdfast diff",
         "holdfast diff @~3 @",
         "holdfast diff fix-42@ fix-42.1@ --state",
@@ -75,27 +79,37 @@ def run(options: Namespace, terminal: Terminal) -> int:
         if changes and not chosen and not options.all:
             said = _said(client, old, new)
         files = None
+        is_coding = "program" in old.metadata and "program" in new.metadata
+        lines: dict[str, tuple[int, int]] = {}
         if files_only or options.files or with_now or not chosen:
-            files = files_changed(client, old, None if with_now else new, options.text)
+            after = None if with_now else new
+            files = files_changed(client, old, after, options.text)
+            if files and is_coding and not options.text and changed_files(files) <= MANY:
+                texts = files_changed(client, old, after, text=True)
+                lines = lines_by_file("" if texts is None else texts.text or "")
     changes = without(changes, "workspace")
     hidden = 0
     if not options.all:
         every, changes = changes, without_plumbing(changes, new.framework, said is not None)
+        if is_coding and not chosen:
+            changes = without(changes, "$")
         hidden = _count(every) - _count(changes)
     if terminal.json:
         terminal.emit(_json(old, None if with_now else new, changes, files, said))
         return OK
-    for line in said.lines(terminal) if said else ():
+    shown = file_lines(files, terminal, lines) if files else []
+    spoken = said.lines(terminal) if said else []
+    for line in (*shown, *spoken) if is_coding else spoken:
         terminal.line(line)
     if said is not None:
         changes = without(changes, MESSAGES)
     for line in diff_lines(changes, terminal):
         terminal.line(line)
-    if files:
-        for line in file_lines(files, terminal):
-            terminal.line(line)
+    for line in () if is_coding else shown:
+        terminal.line(line)
     if not changes and not files and not said:
-        own = f" (but {many(hidden, 'change')} in what the framework keeps for itself: --all)"
+        whose = "hook notes beside" if is_coding else "framework keeps for itself"
+        own = f" (but {many(hidden, 'change')} in what the {whose}: --all)"
         terminal.line("no changes" + (own if hidden else ""))
     return OK
 
@@ -105,12 +119,12 @@ def _said(client: SyncClient, old: CheckpointInfo, new: CheckpointInfo) -> Messa
 
     In the state of a program of one's own messages are shown where they are.
     """
-    if "custom" in (old.framework.value, new.framework.value):
+    is_coding = "program" in old.metadata and "program" in new.metadata
+    if not is_coding and "custom" in (old.framework.value, new.framework.value):
         return None
     try:
-        before, now = (
-            messages_of(client.restore(info.checkpoint_id, on_unknown="raw")) for info in (old, new)
-        )
+        kept = [client.restore(info.checkpoint_id, on_unknown="raw") for info in (old, new)]
+        before, now = (with_prompt(messages_of(each), each) for each in kept)
     except AdapterError:  # whose state is none of the framework's is compared by its paths
         return None
     return changed(before, now) if before or now else None
@@ -199,13 +213,18 @@ def files_changed(
     return compare_now(client, old, text) if new is None else compare_trees(client, old, new, text)
 
 
-def file_lines(files: TreeDiff, terminal: Terminal) -> list[str]:
-    """Return what changed in files, as git says it."""
+def file_lines(
+    files: TreeDiff, terminal: Terminal, lines: Mapping[str, tuple[int, int]] | None = None
+) -> list[str]:
+    """Return what changed in files, as git says it; with the lines of each where they are known."""
+    lines = lines or {}
     if files.text is not None:
         styles = {"+": "good", "-": "bad", "@": "head"}
         text = clean_lines(files.text).splitlines()
         return [terminal.paint(line, styles.get(line[:1], "dim")) if line else "" for line in text]
     signs = {"A": "good", "D": "bad", "M": "warn", "R": "warn", "m": "dim"}
     return [
-        terminal.paint(clean(line), signs.get(line[:1], "dim")) for line in str(files).splitlines()
+        terminal.paint(clean(line), signs.get(line[:1], "dim"))
+        + (f"  {plus_minus(*lines[line[2:]], terminal.unicode)}" if line[2:] in lines else "")
+        for line in str(files).splitlines()
     ]

@@ -1,4 +1,4 @@
-"""``holdfast undo``: take back the last rollback, or what was put back after a crash."""
+"""``holdfast undo``: take back the last rollback or rewind, or what was put back after a crash."""
 
 from __future__ import annotations
 
@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING
 from holdfast.cli.access.naming import Names
 from holdfast.cli.access.opening import open_client
 from holdfast.cli.access.recoveries import UNDONE, last_recovery
+from holdfast.cli.access.rewind_points import current, main_session
 from holdfast.cli.access.session_run import SessionFiles, opened
+from holdfast.cli.access.undo_rewind import undo_rewind
 from holdfast.cli.commands.rollback import add_common, go_back
 from holdfast.cli.exits import OK, Refused, UsageError
 from holdfast.cli.output.terminal import Terminal
 from holdfast.cli.parsing import Parser, add_session
+from holdfast.coding_agents.recorded import program_of
+from holdfast.coding_agents.undoing import last_rewind
 from holdfast.system.terminal_text import clean
 
 if TYPE_CHECKING:
@@ -27,7 +31,9 @@ def set_up(parser: Parser) -> None:
     parser.explain(
         "The session goes on from where the rollback was begun. Calls that were undone stay "
         "undone.\nAn undo can be undone too. Where files were put back after a crash since, that "
-        "is undone instead:\nthey are then as they were found.",
+        "is undone instead:\nthey are then as they were found.\n\nOf a rewind the files are put "
+        "back to what they were, and the command is printed that goes on with\nthe session that "
+        "was left. Its conversation is written again if the program has removed it.",
         "holdfast undo",
         "holdfast undo fix-42 --yes",
         "holdfast undo --session fix-42",
@@ -49,12 +55,18 @@ def run(options: Namespace, terminal: Terminal) -> int:
         if options.named is not None and options.session not in (None, options.named):
             raise UsageError("name the session once: behind the command, or with --session")
         session = names.session(options.session or options.named)
+        if options.session is None and options.named is None and program_of(session.head):
+            session = current(names) or session  # others may work in other directories
         chain = [session.head, *client.ancestors(session.head.checkpoint_id)]
         back = next((info for info in chain if ROLLED_BACK_FROM in info.metadata), None)
+        rewound = last_rewind(chain)
+        if rewound is not None and (back is None or chain.index(rewound) < chain.index(back)):
+            main = main_session(names, session.head)
+            return undo_rewind(client, main, rewound, options, terminal)
         if (recovery := last_recovery(client, chain, back)) is not None:
             return _undo_recovery(client, session, recovery, options, terminal)
         if back is None:
-            raise Refused(f"session {session.session_id!r} has no rollback to undo")
+            raise Refused(f"session {session.session_id!r} has no rollback or rewind to undo")
         target = names.checkpoint(str(back.metadata[ROLLED_BACK_FROM]))
         options.scope = "all"
         return go_back(client, session, target, options, terminal, is_undo=True)

@@ -1,122 +1,231 @@
-"""``holdfast hook install`` and ``uninstall``: the hook in the settings of Claude Code.
-
-What others wrote there stays, in its order and style; what was added is known by its command.
-"""
+"""``holdfast hook install`` and ``uninstall``: the hook in the settings of a program."""
 
 from __future__ import annotations
 
 import shlex
-import shutil
 from argparse import Namespace
+from collections.abc import Sequence
+from contextlib import chdir
 from pathlib import Path
-from typing import Any
 
-from holdfast.cli.access.opening import open_location
-from holdfast.cli.exits import OK, CommandError, UsageError
+from holdfast.cli.access.opening import location_of, open_location
+from holdfast.cli.exits import OK, USAGE, Refused, UsageError
 from holdfast.cli.output.terminal import Terminal
-from holdfast.coding_agents import json_file
-from holdfast.coding_agents.json_file import JsonStyle
-from holdfast.stores.discovery import in_folder
+from holdfast.coding_agents import programs
+from holdfast.coding_agents.hook_standing import flag
+from holdfast.coding_agents.installing import (
+    INSTALLABLE,
+    Place,
+    hook_command,
+    in_use,
+    is_temporary,
+    places,
+    settings_of,
+)
+from holdfast.coding_agents.settings import Approving, Scope
+from holdfast.errors import CodingAgentError
+from holdfast.stores.discovery import VARIABLE
+from holdfast.stores.shared.secrets import secrets_in
 from holdfast.system.terminal_text import clean
 
-EVENTS = ("UserPromptSubmit", "PostToolUse", "Stop")
-"""Before anything is done, after everything that was, and at the end."""
-_WITH_MATCHER = ("PostToolUse",)
-COMMAND = "holdfast hook --from claude-code"
 
-Settings = dict[str, Any]
-
-
-def change(options: Namespace, terminal: Terminal) -> int:
-    """Install the hook in a project, or remove it."""
-    folder = Path(options.directory or Path.cwd())
-    if not folder.is_dir():
-        raise UsageError(f"{folder} is no directory")
-    name = "settings.local.json" if options.local else "settings.json"
-    file = folder / ".claude" / name
-    before, style = _read(file)
-    if options.action == "install":
-        with open_location(in_folder(folder), create=True):
+def install(options: Namespace, terminal: Terminal) -> int:
+    """Put the hook into the settings of a program, or bring it up to date."""
+    folder = folder_of(options)
+    if options.program is None:
+        return _offer(folder, terminal)
+    name, settings = options.program, settings_of(options.program)
+    scope = _scope(options) or settings.scopes[0]
+    _check_scope(name, scope, folder)
+    if options.trust:
+        _check_trust(name)
+    there = places(name, folder)
+    place = next(each for each in there if each.scope == scope)
+    if place.problem is not None:
+        raise CodingAgentError(place.problem)
+    command = hook_command(name, options.store, options.agent, place.command or ())
+    if scope == "project":
+        _refuse_secrets(name, options.store, place.file)
+    if scope != "user" and (options.store or place.command is None):
+        with chdir(folder), open_location(location_of(options, create=True), create=True):
             pass  # so that the first event finds its store
-        after = installed(before or {}, _command(options))
-    else:
-        after = uninstalled(before or {})
-    changed = after != (before or {})
-    if changed and not after and style == JsonStyle() and not file.is_symlink():
-        file.unlink()  # it was made for the hook
-    elif changed:
-        json_file.write(file, after, style)
+    changed = settings.install(place.file, command)
+    trusted = None
+    if options.trust and isinstance(settings, Approving):
+        trusted = settings.trust(place.file, folder)
+    advice = [*settings.advice(place.file, folder), *_hints(name, place, command, folder)]
+    advice += _others(name, place, there)
     if terminal.json:
-        terminal.emit({"action": options.action, "path": str(file), "changed": changed})
-    elif not changed:
-        there = "is there already" if options.action == "install" else "is not there"
-        terminal.line(f"the hook {there}: {clean(str(file))}")
-    elif options.action == "install":
-        terminal.line(
-            f"added to {clean(str(file))}: every step of Claude Code is recorded from now"
+        terminal.emit(
+            {
+                "action": "install",
+                "program": name,
+                "scope": scope,
+                "path": str(place.file),
+                "changed": changed,
+                "command": command,
+                "trusted": trusted,
+                "advice": advice,
+            }
         )
-        terminal.line(
-            "holdfast log shows them; holdfast hook uninstall claude-code removes the hook"
-        )
-        if shutil.which("holdfast") is None:
-            terminal.hint("holdfast is not on the PATH, where Claude Code looks for it")
-    else:
-        terminal.line(f"removed from {clean(str(file))}")
+        return OK
+    _tell(name, place, changed, trusted, advice, terminal)
     return OK
 
 
-def _command(options: Namespace) -> str:
-    command = COMMAND
-    if options.store:
-        command += f" --store {shlex.quote(options.store)}"
-    if options.agent:
-        command += f" --agent {shlex.quote(options.agent)}"
-    return command
+def _tell(
+    name: str,
+    place: Place,
+    changed: bool,
+    trusted: list[str] | None,
+    advice: Sequence[str],
+    terminal: Terminal,
+) -> None:
+    title, file = programs.program(name).title, clean(str(place.file))
+    if not changed:
+        terminal.line(f"the hook is there already: {file}")
+    elif place.command is not None:
+        terminal.line(f"brought up to date: {file}")
+    else:
+        terminal.line(f"added to {file}: every step of {title} is recorded from now")
+    if changed:
+        remove = f"holdfast hook uninstall {name}{flag(place)}"
+        terminal.line(f"holdfast rewind takes steps back; {remove} removes the hook")
+    if trusted:
+        terminal.line(f"approved in {title}: {', '.join(trusted)}")
+    for each in advice:
+        terminal.line(f"- {clean(each)}")
 
 
-def _read(file: Path) -> tuple[Settings | None, JsonStyle]:
-    """Return the settings in a file, if it is there, and how it is written."""
-    read = json_file.read(file)
-    if read is None:
-        return None, JsonStyle()
-    settings, style = read
-    hooks = settings.get("hooks", {}) if isinstance(settings, dict) else None
-    if not isinstance(hooks, dict) or not all(isinstance(each, list) for each in hooks.values()):
-        raise CommandError(f"{file} is not as Claude Code has it: nothing was changed")
-    return settings, style
+def uninstall(options: Namespace, terminal: Terminal) -> int:
+    """Take the hook out of the settings of a program: those named, else all of this project."""
+    folder = folder_of(options)
+    if options.program is None:
+        named = [name for name in INSTALLABLE if _is_installed(name, folder)]
+        listed = "".join(f"\n  holdfast hook uninstall {name}" for name in named or INSTALLABLE)
+        raise UsageError(f"say of which program:{listed}")
+    name, settings = options.program, settings_of(options.program)
+    wanted = _scope(options)
+    if wanted is not None:
+        _check_scope(name, wanted, folder)
+    there = places(name, folder)
+    meant = [each for each in there if each.scope == wanted]
+    if wanted is None:
+        meant = [each for each in there if each.scope != "user"] or there
+    unread = [each.problem for each in meant if each.problem is not None]
+    if unread:
+        raise CodingAgentError(unread[0])
+    removed = [each for each in meant if settings.uninstall(each.file)]
+    left = [each for each in there if each.command and each not in meant]
+    if terminal.json:
+        terminal.emit(
+            {
+                "action": "uninstall",
+                "program": name,
+                "path": str((removed or meant)[0].file),
+                "changed": bool(removed),
+                "removed": [str(each.file) for each in removed],
+                "left": [str(each.file) for each in left],
+            }
+        )
+        return OK
+    for each in removed:
+        terminal.line(f"removed from {clean(str(each.file))}; what was recorded stays")
+    if not removed:
+        files = " or ".join(clean(str(each.file)) for each in meant)
+        terminal.line(f"the hook is not there: {files}")
+    for each in left:
+        terminal.line(
+            f"it is still in {clean(str(each.file))}: holdfast hook uninstall {name}{flag(each)}"
+        )
+    return OK
 
 
-def installed(settings: Settings, command: str = COMMAND) -> Settings:
-    """Return settings with the hook; as they are where it is there."""
-    hooks = dict(settings.get("hooks", {}))
-    for event in EVENTS:
-        entries = hooks.get(event, [])
-        if not any(map(_is_ours, entries)):
-            hooks[event] = [*entries, _entry(event, command)]
-    return {**settings, "hooks": hooks}
+def folder_of(options: Namespace) -> Path:
+    """Return the project that is meant."""
+    folder = Path(options.directory or Path.cwd())
+    if not folder.is_dir():
+        raise UsageError(f"{folder} is no directory")
+    return folder.absolute()
 
 
-def uninstalled(settings: Settings) -> Settings:
-    """Return settings without the hook, and without lists and objects that held nothing else."""
-    hooks: Settings = {}
-    for event, entries in settings.get("hooks", {}).items():
-        kept = [each for each in entries if not _is_ours(each)]
-        if kept or not entries:
-            hooks[event] = kept
-    if hooks == settings.get("hooks"):
-        return settings
-    rest = {name: value for name, value in settings.items() if name != "hooks" or hooks}
-    return {**rest, "hooks": hooks} if hooks else rest
+def _offer(folder: Path, terminal: Terminal) -> int:
+    """Say for which programs the hook could be installed here."""
+    used = list(in_use(folder))
+    if terminal.json:
+        terminal.emit({"action": "offer", "programs": used})
+        return USAGE
+    terminal.line("used here, it seems:" if used else "say for which program:")
+    for name in used or INSTALLABLE:
+        title = programs.program(name).title
+        terminal.line(f"  {f'holdfast hook install {name}':<36} {title}")
+    return USAGE
 
 
-def _entry(event: str, command: str) -> dict[str, Any]:
-    entry: dict[str, Any] = {"hooks": [{"type": "command", "command": command}]}
-    return {"matcher": "*", **entry} if event in _WITH_MATCHER else entry
+def _scope(options: Namespace) -> Scope | None:
+    if options.user and options.local:
+        raise UsageError("give --user or --local, not both")
+    return "user" if options.user else "local" if options.local else None
 
 
-def _is_ours(entry: Any) -> bool:
-    """Return whether an entry of an event calls this hook, and nothing else."""
-    hooks = entry.get("hooks") if isinstance(entry, dict) else None
-    return isinstance(hooks, list) and [
-        str(each.get("command", "")).startswith(COMMAND) for each in hooks if isinstance(each, dict)
-    ] == [True]
+def _check_scope(name: str, scope: Scope, folder: Path) -> None:
+    scopes = settings_of(name).scopes
+    title = programs.program(name).title
+    if scope not in scopes:
+        raise UsageError(f"{title} has no settings for --{scope}; it has: {', '.join(scopes)}")
+    if scope != "user" and "user" in scopes and folder.resolve() == Path.home().resolve():
+        raise UsageError(
+            f"{folder} is your home directory: give --user, for all projects, or go to one"
+        )
+
+
+def _refuse_secrets(name: str, store: str | None, file: Path) -> None:
+    """Refuse to write a password where it would be shared with everybody who has the project."""
+    if store is None or not secrets_in(store):
+        return
+    alone = next(each for each in ("local", "user") if each in settings_of(name).scopes)
+    raise Refused(
+        f"the store's URL has a password, and {file} is a file of the project: nothing was "
+        f"changed. Set {VARIABLE} where the program is started, or install with --{alone}"
+    )
+
+
+def _check_trust(name: str) -> None:
+    if not isinstance(settings_of(name), Approving):
+        title = programs.program(name).title
+        raise UsageError(f"{title} has no way to approve a hook from outside: leave --trust")
+
+
+def _hints(name: str, place: Place, command: Sequence[str], folder: Path) -> list[str]:
+    said = []
+    if place.scope == "project" and _is_shared(folder):
+        alone = "--local" if "local" in settings_of(name).scopes else "--user"
+        said.append(
+            f"{place.file.name} may be shared with others, and {shlex.quote(command[0])} is on "
+            f"this machine: {alone} installs the hook for yourself alone"
+        )
+    if is_temporary(command):
+        said.append(
+            f"{command[0]} is in a temporary environment, which will be cleaned up: install "
+            "holdfast for good (pipx, uv tool install), and the hook anew"
+        )
+    return said
+
+
+def _is_shared(folder: Path) -> bool:
+    return any((each / ".git").exists() for each in (folder, *folder.parents))
+
+
+def _others(name: str, place: Place, there: Sequence[Place]) -> list[str]:
+    return [
+        f"the hook is in {each.file} too, which costs twice the time: "
+        f"`holdfast hook uninstall {name}{flag(each)}` removes it there"
+        for each in there
+        if each.command is not None and each.file != place.file
+    ]
+
+
+def _is_installed(name: str, folder: Path) -> bool:
+    if programs.settings(name) is None:
+        return False
+    return any(place.command is not None for place in places(name, folder))

@@ -30,6 +30,8 @@ _BEGINS = {style: chr(0xFDD0 + number) for number, style in enumerate(STYLES)}
 _ENDS = "\ufdef"
 _CODES = {_BEGINS[style]: f"\x1b[{code}m" for style, code in STYLES.items()} | {_ENDS: "\x1b[0m"}
 _LITERAL = re.compile(r"[^ -~]")
+CLEAR_BELOW = "\r\x1b[J"
+"""Clears the terminal from the line of the cursor on."""
 
 
 _hidden: set[str] = set()
@@ -52,6 +54,11 @@ def _without_secrets(text: str) -> str:
 def painted(text: str, style: str) -> str:
     """Return text that is to be in a colour."""
     return f"{_BEGINS[style]}{text}{_ENDS}"
+
+
+def above(lines: int) -> str:
+    """Return what moves the cursor up by so many lines."""
+    return f"\x1b[{lines}A" if lines else ""
 
 
 def printable(text: str, colored: bool = False) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
     from holdfast.model import CheckpointInfo
     from holdfast.workspace import TreeDiff
 
-_MANY = 100
+_HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
+MANY = 100
 """Of more files than these the lines are not counted: it would take too long for a listing."""
 
 
@@ -34,8 +36,7 @@ class Changed:
         noun = "" if brief else " file" if self.files == 1 else " files"
         counted = ""
         if self.added is not None and self.removed is not None and not brief:
-            minus = "−" if unicode else "-"
-            counted = f" +{self.added:,} {minus}{self.removed:,}"
+            counted = f" {plus_minus(self.added, self.removed, unicode)}"
         return f"~{self.files:,}{noun}{counted}"
 
     def as_dict(self) -> dict[str, int | None]:
@@ -89,8 +90,8 @@ def _compared(client: LazyClient, before: bytes, after: bytes) -> Changed | None
     reader = TreeReader(client.store)
     try:
         found = compare(reader, before, after)
-        files = _counted(found)
-        if not files or files > _MANY:
+        files = changed_files(found)
+        if not files or files > MANY:
             return Changed(files) if files else None
         text = compare(reader, before, after, text=True).text or ""
     except HoldfastError:  # files that are damaged: `verify` and `diff` say so, a list goes on
@@ -98,16 +99,37 @@ def _compared(client: LazyClient, before: bytes, after: bytes) -> Changed | None
     return Changed(files, *_lines(text))
 
 
-def _counted(found: TreeDiff) -> int:
+def changed_files(found: TreeDiff) -> int:
+    """Return how many files changed."""
     parts = (found.added, found.removed, found.modified, found.renamed, found.mode)
     return sum(map(len, parts))
 
 
 def _lines(text: str) -> tuple[int, int]:
-    added = removed = 0
-    for line in text.splitlines():
-        if line.startswith("+") and not line.startswith("+++ "):
-            added += 1
-        elif line.startswith("-") and not line.startswith("--- "):
-            removed += 1
-    return added, removed
+    counts = lines_by_file(text).values()
+    return sum(added for added, _ in counts), sum(removed for _, removed in counts)
+
+
+def lines_by_file(text: str) -> dict[str, tuple[int, int]]:
+    """Return how many lines a unified diff adds to each file, and how many it takes away."""
+    found: dict[str, tuple[int, int]] = {}
+    name, old, new = "", 0, 0
+    for line in text.split("\n"):
+        if old > 0 or new > 0:
+            added, removed = found.get(name, (0, 0))
+            if line.startswith("+"):
+                found[name], new = (added + 1, removed), new - 1
+            elif line.startswith("-"):
+                found[name], old = (added, removed + 1), old - 1
+            elif not line.startswith("\\"):
+                old, new = old - 1, new - 1
+        elif line.startswith(("--- a/", "+++ b/")):
+            name = line[6:]
+        elif (hunk := _HUNK.match(line)) is not None:
+            old, new = (1 if each is None else int(each) for each in hunk.groups())
+    return found
+
+
+def plus_minus(added: int, removed: int, unicode: bool) -> str:
+    """Return so many lines as ``+12 −4``."""
+    return f"+{added:,} {'−' if unicode else '-'}{removed:,}"

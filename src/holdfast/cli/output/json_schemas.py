@@ -72,6 +72,18 @@ FILES = _record(
     touched=_list(TEXT),
     text=_maybe(TEXT),
 )
+SCOPE: Schema = {"enum": ["project", "local", "user"]}
+HOOK_STANDING = _record(
+    program=TEXT,
+    installed=TRUTH,
+    works=TRUTH,
+    in_use=TRUTH,
+    places=_list(_record(scope=SCOPE, path=TEXT, command=_maybe(_list(TEXT)))),
+    last_event=_maybe(_record(name=TEXT, at=TIME, count=_maybe(WHOLE))),
+    faults=_list(TEXT),
+    advice=_list(TEXT),
+    problems=_list(_record(text=TEXT, first=TIME, last=TIME, count=WHOLE)),
+)
 QUESTION = _record(
     id=TEXT,
     agent_id=TEXT,
@@ -124,6 +136,21 @@ _WENT_BACK = _record(
     undone=_list(TEXT),
     remaining=_list(TEXT),
     problems=_map(TEXT),
+)
+_REWOUND = _record(
+    agent_id=TEXT,
+    session_id=TEXT,
+    target=TEXT,
+    from_=TEXT,
+    new_session_id=_maybe(TEXT),
+    checkpoint_id=_maybe(TEXT),
+    dry_run=TRUTH,
+    files=_maybe(_record(written=_list(TEXT), removed=_list(TEXT))),
+    workspace=_maybe(TEXT),
+    conversation=_maybe(_record(path=_maybe(TEXT), entries=WHOLE)),
+    note=_maybe(TEXT),
+    prompt=_maybe(TEXT),
+    resume=_maybe(_list(TEXT)),
 )
 _DECIDED = _record(call=QUESTION, allowed=TRUTH, reason=_maybe(TEXT))
 
@@ -254,7 +281,8 @@ SHAPES: dict[str, Schema] = {
         ),
     },
     "rollback": _WENT_BACK,
-    "undo": _WENT_BACK,
+    "rewind": _REWOUND,
+    "undo": _one_of(_WENT_BACK, _REWOUND),
     "fork": _record(
         checkpoint_id=TEXT,
         agent_id=TEXT,
@@ -348,7 +376,31 @@ SHAPES: dict[str, Schema] = {
             files=WHOLE,
             tree_id=TEXT,
         ),
-        _record(action={"enum": ["install", "uninstall"]}, path=TEXT, changed=TRUTH),
+        _record(
+            action={"const": "install"},
+            program=TEXT,
+            scope=SCOPE,
+            path=TEXT,
+            changed=TRUTH,
+            command=_list(TEXT),
+            trusted=_maybe(_list(TEXT)),
+            advice=_list(TEXT),
+        ),
+        _record(
+            action={"const": "uninstall"},
+            program=TEXT,
+            path=TEXT,
+            changed=TRUTH,
+            removed=_list(TEXT),
+            left=_list(TEXT),
+        ),
+        _record(action={"const": "offer"}, programs=_list(TEXT)),
+        _record(
+            action={"const": "status"},
+            ok=TRUTH,
+            store_problem=_maybe(TEXT),
+            programs=_list(HOOK_STANDING),
+        ),
     ),
     "completion": _record(shell=TEXT, script=TEXT),
     "error": _record(error=_ERROR),
