@@ -6,11 +6,13 @@ import os
 import pty
 import select
 import signal
+import sqlite3
 import struct
 import subprocess
 import sys
 import termios
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import jsonschema  # type: ignore[import-untyped]
@@ -80,6 +82,23 @@ def test_files_are_kept_before_at_rest_and_after_and_go_back(holdfast: Holdfast)
     holdfast.ok("rollback", before_it["checkpoint_id"], "--scope", "files", "--yes")
     assert sorted(os.listdir(here)) == [".holdfast", "a.py"]
     assert (here / "a.py").read_text() == "good\n"
+
+
+def test_a_rewind_puts_the_files_back_alone_and_can_be_undone(holdfast: Holdfast) -> None:
+    here = holdfast.directory
+    (here / "a.py").write_text("good\n")
+    holdfast.ok("wrap", "--", "sh", "-c", "echo bad > a.py; echo b > b.py")
+
+    said = holdfast.json("rewind", "@-", "--yes")
+    assert (said["resume"], said["conversation"]) == (None, None)
+    assert (here / "a.py").read_text() == "good\n"
+    assert not (here / "b.py").exists()
+    holdfast.ok("undo", "--yes")
+    assert (here / "a.py").read_text() == "bad\n"
+    assert (here / "b.py").exists()
+
+    assert holdfast("rewind", "@-", "--conversation", "--yes").code == 5
+    assert holdfast("rewind", "@-", "--to", "../other", "--yes").code == 5
 
 
 @pytest.mark.parametrize(
@@ -180,6 +199,29 @@ def test_a_store_that_fails_meanwhile_is_told_of_at_the_end(holdfast: Holdfast) 
     assert (done.code, done.out) == (0, "worked\n")
     assert len(done.err.splitlines()) == 1
     assert "only 1 checkpoint could be kept" in done.err
+
+
+def test_a_store_that_another_holds_is_not_waited_for_and_used_once_it_is_free(
+    holdfast: Holdfast, wrapped: list["subprocess.Popen[str]"]
+) -> None:
+    here = holdfast.directory
+    holdfast.ok("init")
+    with closing(sqlite3.connect(here / ".holdfast" / "holdfast.db")) as other:
+        other.execute("begin exclusive")
+        script = "echo a > a.py; echo ready; read line"
+        process = wrap(here, "--rest", "0.1", "--", "sh", "-c", script)
+        wrapped.append(process)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        other.rollback()
+    wait_until(lambda: names(here), "being free")
+
+    _, err = process.communicate("go on\n")
+
+    assert process.returncode == 0
+    assert "checkpoints could be kept: " in err
+    assert names(here)[0].startswith("during: sh -c")
+    assert names(here)[-1].startswith("after: sh -c")
 
 
 def test_a_home_directory_is_not_captured(holdfast: Holdfast) -> None:

@@ -64,8 +64,8 @@ def claude(tmp_path: Path) -> Iterator[ClaudeCode]:
     yield from started(tmp_path)
 
 
-def started(directory: Path) -> Iterator[ClaudeCode]:
-    program = ClaudeCode(directory, STORY)
+def started(directory: Path, kind: type[ClaudeCode] = ClaudeCode) -> Iterator[ClaudeCode]:
+    program = kind(directory, STORY)
     (program.project / "kept.txt").write_text("by the user\n")
     program.holdfast("hook", "install", program.name)
     yield program
@@ -241,14 +241,49 @@ def test_a_result_that_the_program_was_killed_before_writing_is_told_all_the_sam
     assert "page.html" in said[3][1]
 
 
-def test_a_project_with_a_long_path_is_found_by_the_program(tmp_path: Path) -> None:
-    for claude in started(tmp_path / "ä long" / "/".join(["directory"] * 18)):
+def test_a_session_that_was_rewound_is_rewound_again(claude: ClaudeCode) -> None:
+    first = asked(claude, "Make the page.").requests
+    steps = log(claude, sessions(claude)[0])
+    back = rewound(claude, steps["Write page.html"])
+    second = asked(claude, "Use the key.", back["resume"]).requests
+    steps = log(claude, back["new_session_id"])
+    names = list(steps)
+    assert names[:2] == ["rewound to Write page.html", "you: Use the key."]
+
+    again = rewound(claude, steps[names[2]])
+    said = asked(claude, AGAIN, again["resume"]).requests[0].said
+    assert said == [*_masked(second[1].said), ("user", AGAIN)]
+
+    to_the_begin = rewound(claude, steps["rewound to Write page.html"])
+    said = asked(claude, AGAIN, to_the_begin["resume"]).requests[0].said
+    assert said == [*first[1].said, ("user", AGAIN)]
+    assert claude.files() == {"kept.txt": b"by the user\n", "page.html": b"<h1>One</h1>\n"}
+
+
+def _masked(said: Any) -> Any:
+    found: list[tuple[Any, ...]] = [
+        tuple(json.loads(json.dumps(part).replace(SECRET, "***")) for part in each) for each in said
+    ]
+    return found
+
+
+class _Elsewhere(ClaudeCode):
+    """Keeps its settings in a place of the user's choice."""
+
+    def variables(self) -> dict[str, str]:
+        return {**super().variables(), "CLAUDE_CONFIG_DIR": str(self.home / "of claude")}
+
+
+def test_a_project_with_a_long_path_and_settings_elsewhere_are_found(tmp_path: Path) -> None:
+    directory = tmp_path / "ä long" / "/".join(["directory"] * 18)
+    for claude in started(directory, _Elsewhere):
         asked(claude, "Make the page.")
         back = rewound(claude, log(claude, sessions(claude)[0])["Write page.html"])
 
         said = asked(claude, AGAIN, back["resume"]).requests[0].said
 
         assert [each[0] for each in said] == ["user", "agent", "call", "result", "user"]
+        assert not (claude.home / ".claude").exists()
 
 
 def test_at_a_terminal_the_conversation_goes_on_too(claude: ClaudeCode) -> None:

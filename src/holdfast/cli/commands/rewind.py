@@ -71,6 +71,7 @@ def run(options: Namespace, terminal: Terminal) -> int:
         raise UsageError("--to takes files and conversation: leave out --files and --conversation")
     with open_client(options) as client:
         session, target = meant(client, options.checkpoint, options.session)
+        _check_conversation(session, options)
         if target is None:
             target = _chosen(client, session, options, terminal)
         try:
@@ -80,6 +81,22 @@ def run(options: Namespace, terminal: Terminal) -> int:
                 f"{error}. The files alone can be put back: holdfast rewind "
                 f"{target.checkpoint_id} --files"
             ) from error
+
+
+def _check_conversation(session: SessionInfo, options: Namespace) -> None:
+    """Take the files alone where there is no conversation: with a program that was wrapped."""
+    from holdfast.coding_agents.programs import WRAPPED
+
+    if session.head.metadata.get("program") != WRAPPED:
+        return
+    if options.conversation or options.to is not None:
+        what = "--conversation" if options.conversation else "--to"
+        raise Refused(
+            f"session {clean(session.session_id)!r} is of a program that was wrapped, and has "
+            f"files alone: leave out {what}"
+            + (", and use `holdfast fork --to`" if options.to is not None else "")
+        )
+    options.files = True
 
 
 def _chosen(
@@ -128,7 +145,7 @@ def _rewind(
             to=None if options.to is None else Path(os.path.abspath(options.to)),
         )
         if not terminal.json:
-            happened = since(client, session, target)
+            happened = since(client, going)
             preview(going, happened, workspace, ShortIds(client.store, [target]), terminal)
         if options.dry_run:
             if terminal.json:

@@ -21,7 +21,7 @@ from holdfast.cli.output.escaping import json_text
 from holdfast.cli.output.terminal import Terminal
 from holdfast.cli.output.units import many
 from holdfast.cli.parsing import Parser
-from holdfast.system import foreground
+from holdfast.system import foreground, patience
 from holdfast.system.terminal_text import clean
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 _REST = 1.0
 _LONGEST_REST = 3600.0
+_LOCK_SECONDS = 5.0
+"""A program waits for its start, so a store that another has locked is not waited for longer."""
 
 
 def set_up(parser: Parser) -> None:
@@ -122,6 +124,7 @@ def _opened(options: Namespace) -> Iterator[tuple[SyncClient, Workspace]]:
     """Open the store that is meant, and the project; the files of a home are nobody's project."""
     from holdfast.workspace import Workspace
 
+    patience.limit(_LOCK_SECONDS)
     here, home = Path.cwd(), Path.home().resolve()
     location = location_of(options, create=True)
     root = location.folder or here
