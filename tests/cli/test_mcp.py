@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from holdfast import SyncClient, __version__
+from holdfast.cli.commands.mcp import CONFIGURED
 from tests.cli.kit import Holdfast, environment
 
 mcp = pytest.importorskip("mcp")
@@ -77,7 +78,7 @@ async def test_the_tools_say_what_they_are_for_take_and_may_destroy(tmp_path: Pa
         listed = (await call.session.list_tools()).tools
 
     tools = {tool.name: plain(tool) for tool in listed}
-    assert {*tools} >= {"checkpoint", "log", "diff", "rollback", "fork"}
+    assert {*tools} == {"checkpoint", "log", "diff", "rollback", "fork", "rewind"}
     for tool in tools.values():
         assert tool["title"]
         assert tool["description"]
@@ -94,7 +95,7 @@ async def test_the_tools_say_what_they_are_for_take_and_may_destroy(tmp_path: Pa
     }
     assert hints["checkpoint"] == (False, False)
     assert hints["log"] == hints["diff"] == (True, False)
-    assert hints["rollback"] == hints["fork"] == (False, True)
+    assert hints["rollback"] == hints["fork"] == hints["rewind"] == (False, True)
 
 
 async def test_an_agent_checkpoints_compares_rolls_back_and_forks(tmp_path: Path) -> None:
@@ -207,6 +208,16 @@ class Agent:
 
 def names(log: Any) -> list[str]:
     return [each["step_name"] for each in log["checkpoints"]]
+
+
+def test_the_page_and_the_help_say_the_same_and_how_each_program_is_told(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "mcp.md").read_text()
+    shown = Holdfast(tmp_path).ok("mcp", "--help")
+
+    for title, how in CONFIGURED.items():
+        assert f"{title:<12} {how}" in shown
+        said, _, file = how.partition(" in ")
+        assert f"| {title} | `{said}`{f' in `{file}`' if file else ''} |" in page
 
 
 async def test_what_hooks_recorded_is_listed_compared_and_put_back(tmp_path: Path) -> None:
@@ -372,10 +383,30 @@ async def test_a_point_of_another_session_is_reached_by_a_fork(tmp_path: Path) -
         assert (tmp_path / "file").read_text() == "two\n"
         forked = await call("fork", checkpoint=there["checkpoint_id"], name="three")
         in_fork = await call("log")
+        assert "already" in await call.fails("fork", checkpoint="@", name="three")
 
     assert "fork goes on from there" in refused
     assert (tmp_path / "file").read_text() == "one\n"
-    assert (forked["left"], in_fork["session_id"]) == ("two", "three")
+    assert (forked["session_id"], forked["left"]) == ("three", "two")
+    # What the agent does next is recorded where it was: its hooks know nothing of the fork.
+    assert forked["current"] == in_fork["session_id"] == "two"
+
+
+async def test_a_rewind_without_a_conversation_is_refused_and_touches_nothing(
+    tmp_path: Path,
+) -> None:
+    page = tmp_path / "page.html"
+    page.write_text("good\n")
+    async with serving(tmp_path) as call:
+        await call("checkpoint", name="of nobody")
+        page.write_text("bad\n")
+        of_nobody = await call.fails("rewind", checkpoint="of nobody")
+        Agent(tmp_path, "c0ffee").runs("echo worse > page.html")
+        unread = await call.fails("rewind", checkpoint="@")
+
+    assert "conversation" in of_nobody
+    assert "c0ffee" in unread or "call-1" in unread
+    assert page.read_text() == "worse\n"
 
 
 async def test_looking_makes_no_store_and_says_that_there_is_nothing(tmp_path: Path) -> None:
@@ -447,5 +478,5 @@ if hasattr(mcp, "Client"):  # since the second version of the SDK
             kept = await client.call_tool("checkpoint", {"name": "first"})
 
         assert version == "2026-07-28"
-        assert len(tools) >= 5
+        assert len(tools) == 6
         assert kept.structured_content["files"] == 0

@@ -439,6 +439,19 @@ def test_rewinds_go_on_from_rewinds(talk: Talk) -> None:
     assert three["prompt"] == SECOND
 
 
+def test_each_directory_has_its_own_newest_session(talk: Talk) -> None:
+    done = talk.json("rewind", at(talk, "write"), "--to", "../second", "--yes")
+    second = Talk(talk.directory.parent / "second", done["new_session_id"])
+    second.asks("Go on there")
+
+    assert talk.json("rewind", "@-", "--dry-run")["session_id"] == "s1"
+    assert second.json("rewind", "@-", "--dry-run")["session_id"] == second.session
+    talk.ok("rewind", at(talk, "end"), "--yes")
+    second.asks("And more")
+    talk.ok("undo", "--yes")
+    assert talk.files()["page.html"] == "one\nblue\nthree\n"
+
+
 @pytest.fixture
 def helped(talk: Talk) -> str:
     """A subagent did something; returns its checkpoint."""
@@ -813,10 +826,10 @@ def test_names_cannot_steer_the_terminal(talk: Talk) -> None:
 def test_a_diff_has_files_first_and_then_what_was_said(talk: Talk) -> None:
     said = talk.ok("diff", at(talk, "second"), at(talk, "last"))
 
+    assert talk.ok("diff", at(talk, "second")) == "+ user: Now make it blue\n"
     assert said.splitlines() == [
         "D half  +0 −1",
         "M page.html  +2 −1",
-        "+ user: Now make it blue",
         "+ assistant: Edit page.html",
         "+ tool: did page.html",
         "+ assistant: bash git push origin main",

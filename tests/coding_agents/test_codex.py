@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from holdfast.coding_agents.codex.app_server import app_server
 from tests.coding_agents.kit import (
     SECONDS,
     Asked,
@@ -24,6 +25,7 @@ from tests.coding_agents.kit import (
     Write,
 )
 from tests.coding_agents.programs.codex import Codex
+from tests.coding_agents.terminal import Terminal
 
 MANY, SLOW, HELPED, HANGS = "Make many.", "Make it slowly.", "Have it made.", "Make it and hang."
 HELPER = "Write the helper's file."
@@ -57,7 +59,11 @@ SCRIPT: Script = {
         Reply("", [Tool("write_stdin", {"chars": "", "yield_time_ms": 30_000})]),
         Reply("It is slow."),
     ],
-    HELPED: [Reply("", [Subagent(HELPER)]), Reply("It was helped.")],
+    HELPED: [
+        Reply("", [Shell("echo own > own.txt")]),
+        Reply("", [Subagent(HELPER)]),
+        Reply("It was helped."),
+    ],
     HELPER: [
         Reply("", [Write("helper.txt", "helped\n")]),
         Reply("", [Shell("echo more > more.txt")]),
@@ -144,6 +150,7 @@ def test_hooks_run_once_they_are_approved_and_not_before(
     made: Callable[[type[Codex]], Codex], scope: Sequence[str]
 ) -> None:
     program = made(ApprovedCodex)
+    program.holdfast("init")
     before = config(program)
     program.holdfast("hook", "install", "codex", *scope)
     assert program.ask("Is it told?").code == 0
@@ -225,11 +232,18 @@ def test_a_command_that_went_on_in_the_background_comes_back_with_its_end(codex:
     assert "Process exited with code 4" in kinds[3][1]
 
 
-def test_what_a_subagent_did_can_be_gone_on_with(codex: Codex) -> None:
+def test_within_a_subagent_its_files_come_back_and_the_conversation_before_it(
+    codex: Codex,
+) -> None:
     assert codex.ask(HELPED).code == 0
     main = main_session(codex)
     (helper,) = [each for each in sessions(codex) if each.startswith(f"{main}.")]
-    assert names(codex, main) == [f"you: {HELPED}", "subagents waited for", "agent: It was helped."]
+    assert names(codex, main) == [
+        f"you: {HELPED}",
+        "Bash echo own > own.txt",
+        "subagents waited for",
+        "agent: It was helped.",
+    ]
     assert names(codex, helper) == [
         f"you: {HELPER}",
         "patch: helper.txt",
@@ -239,10 +253,9 @@ def test_what_a_subagent_did_can_be_gone_on_with(codex: Codex) -> None:
 
     asked = go_on(codex, point(codex, helper, "patch: helper.txt"))
 
-    assert codex.files() == {"helper.txt": b"helped\n"}
-    said = asked.requests[0].said
-    assert [each[0] for each in said] == ["user", "call", "result", "user"]
-    assert said[0] == ("user", HELPER)
+    assert set(codex.files()) == {"own.txt", "helper.txt"}
+    assert [each[0] for each in asked.requests[0].said] == ["user", "call", "result", "user"]
+    assert asked.requests[0].said[0] == ("user", HELPED)
 
 
 def test_the_conversation_is_shown(codex: Codex) -> None:
@@ -257,11 +270,68 @@ def test_the_conversation_is_shown(codex: Codex) -> None:
     assert not any("environment_context" in each for each in texts)
 
 
+def test_a_turn_that_its_user_interrupted_is_a_point_too(codex: Codex) -> None:
+    stopped(codex, HANGS, (codex.project / "hangs.txt").exists, signal.SIGINT)
+    session = main_session(codex)
+    assert names(codex, session)[2:] == ["interrupted"]
+
+    asked = go_on(codex, point(codex, session, "interrupted"))
+
+    assert set(codex.files()) == {"made.txt", "hangs.txt"}
+    assert asked.requests[0].said[4][0] == "result"
+    assert "aborted by user" in asked.requests[0].said[4][1]
+
+
+def test_a_thread_that_codex_forked_comes_back_whole(
+    codex: Codex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in codex.environment.items():
+        monkeypatch.setenv(name, value)
+    assert codex.ask("Remember this.").code == 0
+    with app_server(codex.project) as server:
+        thread = server.ask("thread/fork", {"threadId": main_session(codex)})["thread"]["id"]
+    assert codex.ask(MANY, resume=["codex", "resume", thread]).code == 0
+
+    asked = go_on(codex, point(codex, thread, "patch: a.txt and"))
+
+    assert set(codex.files()) == {"a.txt", "d.txt", "e.txt"}
+    said = asked.requests[0].said
+    assert said[:3] == [("user", "Remember this."), ("agent", "All right."), ("user", MANY)]
+    assert [each[0] for each in said[3:]] == ["agent", "call", "result", "call", "result", "user"]
+
+
+def test_a_user_goes_on_in_the_terminal(codex: Codex) -> None:
+    assert codex.ask(MANY).code == 0
+    session = main_session(codex)
+    before = len(codex.requests)
+
+    for name, shown in ((f"you: {MANY}", "Ask Codex to do"), ("patch: a.txt and", MANY)):
+        back = codex.holdfast("rewind", point(codex, session, name), "--yes")
+        command = [codex.program, *back["resume"][1:], "--dangerously-bypass-hook-trust"]
+        with Terminal(command, codex.project, codex.environment) as terminal:
+            terminal.shows("OpenAI Codex")
+            terminal.shows(shown)
+            terminal.shows("for shortcuts")
+            terminal.press("Go on from here.")
+            terminal.shows("Go on from here.")
+            terminal.press("\r")
+            terminal.shows("All right.")
+    first, second = (
+        each.said
+        for each in codex.requests[before:]
+        if each.said[-1] == ("user", "Go on from here.")
+    )
+    assert first == [("user", "Go on from here.")]
+    assert [each[0] for each in second] == [
+        *("user", "agent", "call", "result", "call", "result", "user"),
+    ]
+
+
 # --- kills --------------------------------------------------------------------------------------
 
 
-def killed(program: Codex, prompt: str, is_time: Callable[[], bool]) -> None:
-    """Kill Codex and what it started with -9, as soon as it is time."""
+def stopped(program: Codex, prompt: str, is_time: Callable[[], bool], sign: signal.Signals) -> None:
+    """Send a signal to Codex, and kill what it started with it, as soon as it is time."""
     process = subprocess.Popen(
         program.arguments(prompt, None),
         cwd=program.project,
@@ -278,10 +348,14 @@ def killed(program: Codex, prompt: str, is_time: Callable[[], bool]) -> None:
             with pytest.raises(subprocess.TimeoutExpired):
                 process.wait(0.05)
         assert is_time()
+        all_of_it = [*below(process.pid), process.pid] if sign == signal.SIGKILL else [process.pid]
+        for pid in all_of_it:
+            os.kill(pid, sign)
+        process.wait(SECONDS)
     finally:
-        for pid in (*below(process.pid), process.pid):
-            os.kill(pid, signal.SIGKILL)
-        process.wait()
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
 
 def below(pid: int) -> list[int]:
@@ -292,7 +366,7 @@ def below(pid: int) -> list[int]:
 
 
 def test_a_codex_that_was_killed_in_the_middle_goes_on_from_its_last_step(codex: Codex) -> None:
-    killed(codex, HANGS, (codex.project / "hangs.txt").exists)
+    stopped(codex, HANGS, (codex.project / "hangs.txt").exists, signal.SIGKILL)
     session = main_session(codex)
     assert names(codex, session) == [f"you: {HANGS}", "Bash echo made > made.txt; echo said"]
 
@@ -302,7 +376,24 @@ def test_a_codex_that_was_killed_in_the_middle_goes_on_from_its_last_step(codex:
     said = asked.requests[0].said
     assert [each[0] for each in said] == ["user", "call", "result", "user"]
     assert said[2] == codex.requests[1].said[2]
-    assert len(steps(codex, session)) == 2
+    assert names(codex, session)[2:] == ["before rewind"]
+
+
+@pytest.mark.parametrize("requests", [1, 3, 5])
+def test_whenever_codex_is_killed_its_last_step_comes_back(codex: Codex, requests: int) -> None:
+    stopped(codex, MANY, lambda: len(codex.requests) >= requests, signal.SIGKILL)
+    session = main_session(codex)
+    *_, last = steps(codex, session)
+    called = sum("call_id" in each["metadata"] for each in steps(codex, session))
+
+    asked = go_on(codex, last["checkpoint_id"])
+
+    said = asked.requests[0].said
+    results = sum(each[0] == "result" for each in said)
+    # A patch that fails is told to the model, and to no hook.
+    assert results in (called, called + 1)
+    longest = codex.requests[requests - 1].said
+    assert said[:-1][: len(longest)] == longest[: len(said) - 1]
 
 
 def test_a_result_that_codex_was_killed_before_writing_is_told_to_the_model(

@@ -170,26 +170,26 @@ def _written(gemini: GeminiCli) -> list[str]:
     return [each for name, each in found.items() if name.endswith("WriteFile b.txt")]
 
 
-def test_a_subagents_steps_are_gone_back_to_in_its_own_conversation(gemini: GeminiCli) -> None:
-    gemini.ask(BOTH)
+def test_a_subagents_steps_have_its_files_and_the_conversation_from_before_it(
+    gemini: GeminiCli,
+) -> None:
+    told = gemini.ask(WRITE).requests[-1].said
+    session = session_of(gemini)
+    gemini.ask(BOTH, resume=["gemini", "--resume", session])
     sessions = [each["session_id"] for each in gemini.holdfast("sessions")["sessions"]]
-    beside = next(each for each in sessions if "." in each)
+    beside = next(each for each in sessions if each.startswith(f"{session}."))
     points = steps(gemini, beside)
-    assert [name[2:] for name in points] == [
-        "WriteFile helper.txt",
-        "Shell echo more >> helper.txt",
-    ]
+    assert list(points) == ["0 WriteFile helper.txt", "1 Shell echo more >> helper.txt"]
 
     back = rewound(gemini, points["0 WriteFile helper.txt"])
 
-    assert gemini.files() == {"helper.txt": b"helped\n"}
-    user, call, _ = resumed(gemini, back)
-    assert user == ("user", HELPER)
-    assert call[:2] == ("call", "write_file")
+    assert gemini.files() == {"a.txt": b"one\n", "helper.txt": b"helped\n"}
+    assert back["prompt"] == BOTH
+    assert resumed(gemini, back) == [*told, ("agent", "Written.")]
 
 
 def test_a_directory_that_the_program_has_never_seen_takes_a_conversation(
-    gemini: GeminiCli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    gemini: GeminiCli, tmp_path: Path
 ) -> None:
     told = gemini.ask(WRITE).requests[-1].said
     done = gemini.holdfast(

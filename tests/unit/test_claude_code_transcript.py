@@ -92,6 +92,26 @@ def test_a_result_that_is_not_written_yet_is_kept_as_it_was_told(
     assert TRANSCRIPT.cut(point, iter([entries])).note is None
 
 
+def test_a_call_that_is_not_written_yet_either_is_kept_as_it_was_told(tmp_path: Path) -> None:
+    entries = recorded("side_by_side-2.1.197")
+    call_id = calls_of(entries)[0]
+    place = next(i for i, each in enumerate(entries) if call_id in results_in(each))
+    path = file_with(tmp_path, [])
+
+    at = told(Moment.CALL, path, call_id=call_id, tool="Grep", input={}, output="none")
+    found = TRANSCRIPT.read(at, JsonLines())
+
+    state = {"conversation": {"format": "claude-code/1", "entries": found}}
+    assert [each.role for each in messages_in("custom", state)] == ["assistant", "tool"]
+    point = Point(session=ID, moment=Moment.CALL, call_id=call_id, tool="Grep", entries=found or ())
+    cut = TRANSCRIPT.cut(point, iter([entries[:place]]))
+    assert_whole(cut.entries)
+    assert cut.entries[0]["message"]["content"] == "par"
+    assert cut.entries[-1]["message"]["content"][0]["content"] == "none"
+    with pytest.raises(TranscriptError, match="is in none of the 2 lines"):
+        TRANSCRIPT.cut(point, iter([]))
+
+
 def test_a_last_message_that_is_not_written_yet_is_kept_as_it_was_told(tmp_path: Path) -> None:
     entries = recorded("side_by_side-2.1.197")
     place = next(i for i, each in enumerate(entries) if "Par done." in str(each))
@@ -112,6 +132,18 @@ def test_a_last_message_that_is_not_written_yet_is_kept_as_it_was_told(tmp_path:
     assert of_program[-1]["uuid"] == entries[place]["uuid"]
     assert of_hook[-1]["message"]["content"] == of_program[-1]["message"]["content"]
     assert of_hook[-1]["message"]["model"] == of_program[-1]["message"]["model"]
+
+
+def test_a_last_message_is_told_of_behind_a_call_whose_result_is_not_written_yet(
+    tmp_path: Path,
+) -> None:
+    entries = recorded("side_by_side-2.1.197")[:7]  # the last is a call
+    path = file_with(tmp_path, entries)
+
+    found = TRANSCRIPT.read(told(Moment.END, path, last_message="Done."), JsonLines())
+
+    said = messages_in("custom", {"conversation": {"format": "claude-code/1", "entries": found}})
+    assert said[-1].text == "Done."
 
 
 def test_secrets_are_hidden_in_what_is_kept(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ one does is in ``tests/coding_agents/test_codex.py``.
 """
 
 import json
+import shlex
 import sys
 import time
 from pathlib import Path
@@ -14,10 +15,11 @@ import pytest
 
 from holdfast.coding_agents.codex import app_server, trust
 from holdfast.coding_agents.codex.settings import EVENTS, SETTINGS
+from holdfast.coding_agents.installing import hook_command
 from holdfast.errors import CodingAgentError
 
-OURS = ["/opt/my tools/holdfast", "hook", "--from", "codex"]
-COMMAND = "'/opt/my tools/holdfast' hook --from codex"
+OURS = [*hook_command("codex"), "--agent", "my agent"]
+COMMAND = shlex.join(OURS)
 
 
 @pytest.fixture
@@ -163,7 +165,7 @@ def test_a_hook_that_was_changed_since_or_switched_off_is_told(home: Path, proje
     approve, switched_off = SETTINGS.advice(file, project)
 
     assert "approved" in approve
-    assert "switched off at stop" in switched_off
+    assert "switched off at Stop" in switched_off
 
 
 def test_a_project_that_is_not_trusted_is_told_and_not_trusted_for_the_user(
@@ -202,13 +204,21 @@ def test_hooks_of_others_are_never_approved(home: Path, project: Path) -> None:
         "    answer(result={'status': 'ok'})",
     )
 
-    assert trust.trust(file, project) == ["stop"]
+    assert trust.trust(file, project) == ["Stop"]
 
     said = json.loads(wrote.read_text())
     assert said["method"] == "config/batchWrite"
     assert [edit["value"] for edit in said["params"]["edits"]] == [
         {f"{file}:stop:0:0": {"trusted_hash": "sha256:1"}}
     ]
+
+
+def test_a_program_of_the_same_name_is_not_approved(home: Path, project: Path) -> None:
+    file = installed(project)
+    answering(home, listing(listed(file, command="./holdfast hook --from codex")))
+
+    with pytest.raises(CodingAgentError, match=r"runs \./holdfast, which is not this Holdfast"):
+        trust.trust(file, project)
 
 
 @pytest.mark.parametrize(
@@ -259,5 +269,5 @@ def test_what_codex_still_does_not_trust_is_no_success(home: Path, project: Path
     file = installed(project)
     answering(home, listing(listed(file)))
 
-    with pytest.raises(CodingAgentError, match="still does not trust the hook at stop"):
+    with pytest.raises(CodingAgentError, match="still does not trust the hook at Stop"):
         trust.trust(file, project)

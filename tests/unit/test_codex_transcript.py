@@ -305,6 +305,7 @@ def test_a_line_that_was_torn_when_codex_was_killed_is_passed_over() -> None:
     made = cut(Moment.END, [*CALLS[:5], torn, *CALLS[5:]])
 
     assert made.entries == CALLS
+    assert made.note == "1 line of the rollout that could not be read left out"
 
 
 _ID: st.SearchStrategy[Any] = st.sampled_from(["call_1", "call_2", "t1", "t2", "", None, 7, [], {}])

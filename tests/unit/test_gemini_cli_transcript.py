@@ -6,6 +6,7 @@ import json
 import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -23,6 +24,7 @@ from holdfast.coding_agents.masking import masked
 from holdfast.coding_agents.naming import step_name
 from holdfast.coding_agents.told import Moment, Told
 from holdfast.coding_agents.transcript import Cut, Point
+from holdfast.core.conversation.programs.gemini_chat import chat_of
 from holdfast.core.conversation.reading import conversation_in
 from holdfast.core.conversation.said import messages_in
 from holdfast.errors import TranscriptError
@@ -49,6 +51,7 @@ def steps_of(story: dict[str, Any], folder: Path) -> list[Step]:
         lines = story["chat"][: event["lines"]]
         chat.write_text("".join(json.dumps(each) + "\n" for each in lines))
         told = events.read({**event, "transcript_path": str(chat)}, PROGRAM)
+        told = PROGRAM.completed(told, files)
         state = {
             name: masked(getattr(told, name))
             for name in ("tool", "input", "output", "prompt", "last_message")
@@ -207,6 +210,16 @@ class TestCut:
         assert {each[1] for each in second} >= set(results)
         slow_call = ("call", "run_shell_command", "sleep 0.3; echo slow > slow.txt; exit 4")
         assert [each for each in slow if each[0] == "call"] == [SAME, SAME, *reads, slow_call]
+
+    def test_a_call_whose_arguments_the_user_changed_is_known_by_its_result(
+        self, steps: list[Step]
+    ) -> None:
+        mark = steps[1].point.entries[-1]["$holdfast"]
+        changed = {"$holdfast": {**mark, "args": {"file_path": "/project/other.html"}}}
+        point = replace(steps[1].point, entries=[*steps[1].point.entries[:-1], changed])
+        cut = TRANSCRIPT.cut(point, iter([STORY["chat"]]))
+        assert said(cut) == WRITTEN
+        assert cut.note is None
 
     def test_a_call_that_only_read_and_was_not_recorded_stays(self, steps: list[Step]) -> None:
         recorded = [each for each in steps if not each.name.startswith("ReadFile")]
@@ -410,7 +423,27 @@ def made_up(draw: st.DrawFn) -> MadeUp:
             results = [part for call in calls for part in call["result"]]
             records.append({"id": f"r{turn}", "type": "user", "content": results})
         before.append(f"g{turn}")
+        if draw(st.booleans()):
+            records.append(_resumed(records))
     return made
+
+
+def _resumed(records: list[Any]) -> Any:
+    """What the program writes when it resumes: results doubled, and those of all in each call."""
+    messages = []
+    for message in chat_of(records).messages.values():
+        calls = message.get("toolCalls", [])
+        results = [
+            part
+            for call in calls
+            for part in call["result"]
+            if part["functionResponse"]["id"] == call["id"]
+        ]
+        messages.append({**message, "toolCalls": [{**call, "result": results} for call in calls]})
+        if calls:
+            answer = {"id": f"{message['id']}_response", "type": "user", "content": results}
+            messages.append(answer)
+    return {"$set": {"messages": messages}}
 
 
 class _Fixed(JsonLines):
@@ -488,9 +521,9 @@ class TestSubagents:
     ) -> None:
         chat = tmp_path / "s1" / "sub1.jsonl"
         self.write(chat, {**ABOUT, "sessionId": "sub1"}, ASKED, WORKING)
-        placed = PROGRAM.completed(told, JsonLines())
-        assert (placed.subagent_id, placed.transcript) == ("sub1", str(chat))
-        entries = TRANSCRIPT.read(placed, JsonLines())
+        found = PROGRAM.completed(told, JsonLines())
+        assert (found.subagent_id, found.transcript) == ("sub1", str(chat))
+        entries = TRANSCRIPT.read(found, JsonLines())
         assert entries is not None
         assert entries[-1]["$holdfast"]["message"] == "w"
         point = Point(
@@ -498,7 +531,7 @@ class TestSubagents:
             moment=Moment.CALL,
             entries=entries,
             subagent_id="sub1",
-            transcript=placed.transcript,
+            transcript=found.transcript,
         )
         assert TRANSCRIPT.live(point) == entries[:-1]
 
@@ -554,7 +587,8 @@ class TestWrite:
         path = TRANSCRIPT.write(cut_at(steps, 3), new, folder)
         assert path is not None
         assert path.parent == home / "tmp" / "my-project" / "chats"
-        assert path.name.startswith("session-2")
+        now = datetime.now(UTC).strftime("session-%Y-%m-%dT%H-%M-")
+        assert "session-2026" < path.name < now  # never the minute in which it is resumed
         assert path.name.endswith(f"-{new}.jsonl")
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         about, *messages = map(json.loads, path.read_text().splitlines())

@@ -62,13 +62,26 @@ def put_with_files(
     parent: CheckpointInfo | None,
 ) -> str:
     """Save a checkpoint that holds a snapshot and goes on from another; return its id."""
-    from holdfast.model import CheckpointBuilder
+    from holdfast.model import Framework, make_payload
+    from holdfast.verbs import save
 
-    built = CheckpointBuilder(agent_id).session(session_id).execution_state(state).tag(**tags)
-    if parent is not None:
-        built = built.parent(parent.checkpoint_id)
-    built = built.step(0 if parent is None else parent.step_index + 1, name)
-    checkpoint_id = client.put(built.workspace(snapshot.as_value()).build())
+    # As ``client.save`` does, which encodes only what is new since the parent.
+    checkpoint_id = client.runtime.run(
+        save.save(
+            client.runtime.engine,
+            agent_id=agent_id,
+            framework=Framework.CUSTOM,
+            payload=make_payload(state, {}, workspace=snapshot.as_value()),
+            session_id=session_id,
+            parent_id=None if parent is None else parent.checkpoint_id,
+            step_index=0 if parent is None else parent.step_index + 1,
+            step_name=name,
+            ttl_seconds=None,
+            metadata=tags,
+            append_only=(),
+            events=False,
+        )
+    )
     workspace.saved_with(snapshot, checkpoint_id)
     workspace.works_for(agent_id, session_id)
     return checkpoint_id

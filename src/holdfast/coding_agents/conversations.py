@@ -10,6 +10,7 @@ from holdfast.coding_agents import programs
 from holdfast.coding_agents.masking import masked
 from holdfast.coding_agents.recorded import program_of
 from holdfast.coding_agents.transcript import Cut, Point
+from holdfast.core.conversation.said import Said, messages_in
 from holdfast.core.short_repr import brief
 from holdfast.errors import (
     CheckpointNotFoundError,
@@ -122,3 +123,7 @@ class Conversation:
     def kept(self, entries: Sequence[Any]) -> dict[str, Any]:
         """Return entries as a state holds them."""
         return {"format": self.transcript.format, "entries": list(entries)}
+
+    def messages(self, entries: Sequence[Any]) -> list[Said]:
+        """Return entries as people read them."""
+        return messages_in("custom", {"conversation": self.kept(entries)})

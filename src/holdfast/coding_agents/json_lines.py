@@ -19,8 +19,6 @@ from holdfast.coding_agents.masking import masked, masked_text, may_hold_secrets
 
 _LARGEST = 256 * 2**20
 """Of a file that is longer only the bytes are told."""
-_NEWEST = 256 * 2**10
-"""Bytes that are looked at for the last entries."""
 _REMEMBERED = 16
 _DEEPEST = 200
 """More brackets than that in a line, and it is kept as text: no conversation is nested so."""
@@ -78,17 +76,6 @@ def position(transcript: str) -> dict[str, Any]:
     return said
 
 
-def newest(path: str) -> list[Any]:
-    """Return the last entries of a file, secrets hidden, newest first; none if it is no file."""
-    with _opened(path) as file:
-        size = 0 if file is None else os.fstat(file).st_size
-        if file is None or size == 0:
-            return []
-        begin = max(0, size - _NEWEST)
-        lines = list(_lines(file, begin, size))
-    return [_entry(each) for each in reversed(lines[1:] if begin else lines)]
-
-
 @contextmanager
 def _opened(path: str) -> Iterator[int | None]:
     """Open a regular file; None if it is not there or anything else."""
@@ -121,15 +108,15 @@ def _lines(file: int, begin: int, end: int) -> Iterator[bytes]:
 
 def _entry(line: bytes) -> Any:
     text = line.decode("utf-8", "replace").strip()
-    has_secrets = may_hold_secrets(text)
+    # Of what is escaped letters and strokes may be part of a secret.
+    may_hold = may_hold_secrets(text) or "\\u" in text or "\\/" in text
     if text.count("{") + text.count("[") <= _DEEPEST or _depth(text) <= _DEEPEST:
         try:
             entry = json.loads(text)
         except ValueError:
             pass
         else:
-            # What is escaped may be a secret only once it is read.
-            return masked(entry) if has_secrets or "\\" in text else entry
+            return masked(entry) if may_hold else entry
     return masked_text(text)
 
 

@@ -96,7 +96,9 @@ class Codex(RealProgram):
                 if item["name"] == "spawn_agent":
                     started.add(item["call_id"])
                 given = item.get("input") or json.loads(item["arguments"])
-                found.append(("call", item["name"], given))
+                server = item.get("namespace", "")
+                name = f"{server}__{item['name']}" if server.startswith("mcp__") else item["name"]
+                found.append(("call", name, given))
             elif kind.endswith("_output") and item["call_id"] not in started:
                 found.append(("result", item["output"]))
         return found

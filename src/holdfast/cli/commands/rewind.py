@@ -145,7 +145,7 @@ def _rewind(
             to=None if options.to is None else Path(os.path.abspath(options.to)),
         )
         if not terminal.json:
-            happened = since(client, session, target)
+            happened = since(client, going)
             preview(going, happened, workspace, ShortIds(client.store, [target]), terminal)
         if options.dry_run:
             if terminal.json:

@@ -48,11 +48,7 @@ class Calls:
             if os.environ.get("HOLDFAST_DEBUG"):
                 raise
             return _failed(Fault(error))
-        return {
-            "content": [{"type": "text", "text": answer.text}],
-            "structuredContent": answer.data,
-            "isError": False,
-        }
+        return {**_said(answer.text), "structuredContent": answer.data, "isError": False}
 
     def _answer(self, call: Call, arguments: dict[str, Any]) -> Answer:
         from holdfast.cli.access.opening import location_of, open_location
@@ -100,7 +96,11 @@ def _nothing_yet(tool: str, root: Path) -> Answer:
 
 
 def _failed(error: Exception) -> dict[str, Any]:
+    return {**_said(str(error), _LONGEST), "isError": True}
+
+
+def _said(text: str, longest: int | None = None) -> dict[str, Any]:
+    """Return text as it may be shown: names come from stored data, and steer no terminal."""
     from holdfast.cli.output.escaping import printable
 
-    text = printable(str(error))[:_LONGEST]
-    return {"content": [{"type": "text", "text": text}], "isError": True}
+    return {"content": [{"type": "text", "text": printable(text)[:longest]}]}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.access.naming import Names, name_of
@@ -155,16 +157,55 @@ class Tools:
         made = self._client.fork(source.checkpoint_id, session_id=name)
         self._workspace.works_for(source.agent_id, name)
         self._workspace.restore(tree)
-        self.session = f"{source.agent_id}/{name}"
-        data = {"checkpoint_id": made, "session_id": name, "left": left}
-        return Answer(data, f"session {name} goes on from {checkpoint}; {left} is as it was")
+        # The steps of a coding agent are recorded where its hooks say: that stays the current one.
+        if self.session is not None or self._recorded() is None:
+            self.session = f"{source.agent_id}/{name}"
+        current = name if self.session is not None else left
+        data = {"checkpoint_id": made, "session_id": name, "left": left, "current": current}
+        return Answer(
+            data,
+            f"the files are those of {checkpoint}, where session {name} begins; {left} has the "
+            f"files as they were, and {current} is the current session",
+        )
+
+    def rewind(self, checkpoint: str) -> Answer:
+        """Put the files back, and have the conversation up to there ready to go on with."""
+        from holdfast.coding_agents import rewinding
+
+        target, _ = self._own(checkpoint)
+        session = self._session_of(target)
+        going = rewinding.look(self._client, session, target, self._workspace)
+        project = rewinding.project_of(self._client, session, Path(self._workspace.path))
+        done = rewinding.carry_out(self._client, going, self._workspace, project)
+        if done.resume is None or done.files is None:
+            raise Refused(f"checkpoint {target.checkpoint_id} has no conversation to go back to")
+        written, removed = list(done.files.written), list(done.files.removed)
+        command = shlex.join(done.resume)
+        data = {
+            "command": command,
+            "session_id": done.session_id,
+            "checkpoint_id": done.checkpoint_id,
+            "target": target.checkpoint_id,
+            "prompt": going.prompt,
+            "written": written[:MOST_PATHS],
+            "removed": removed[:MOST_PATHS],
+            "more": _beyond(written, removed),
+        }
+        return Answer(
+            data,
+            f"the files are those of {target.step_name or target.checkpoint_id!r}. Tell the user "
+            f"to leave this conversation and go on with: {command}",
+        )
 
     def _current(self) -> SessionInfo | None:
         """Return the session that is worked on; None if it has no checkpoint yet."""
         if self.session is None:
-            found = current_session(self._client, self._workspace, self._caller)
-            return found or self._named(f"{self._agent}/{self._workspace.name}")
+            return self._recorded() or self._named(f"{self._agent}/{self._workspace.name}")
         return self._named(self.session)
+
+    def _recorded(self) -> SessionInfo | None:
+        """Return the session that the hooks of who calls record."""
+        return current_session(self._client, self._workspace, self._caller)
 
     def _named(self, given: str) -> SessionInfo | None:
         sessions = Names(self._client).sessions

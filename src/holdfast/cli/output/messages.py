@@ -17,12 +17,21 @@ _STYLES = {"-": "bad", "+": "good"}
 
 def messages_of(checkpoint: Checkpoint) -> list[Said]:
     """Return the messages that a checkpoint holds."""
-    if "program" in checkpoint.metadata:  # recorded of a coding agent
-        from holdfast.coding_agents import said
-
-        entries = said.conversation_of(checkpoint.execution_state)
-        return [] if entries is None else said.messages_of(entries)
     return messages_in(checkpoint.framework.value, checkpoint.execution_state)
+
+
+def with_prompt(messages: list[Said], checkpoint: Checkpoint) -> list[Said]:
+    """Return messages with the prompt at which a checkpoint was recorded, if it was.
+
+    A coding agent tells its hook of a prompt before it writes that down.
+    """
+    state = checkpoint.execution_state
+    if "program" not in checkpoint.metadata or not isinstance(state, dict):
+        return messages
+    prompt = state.get("prompt") if state.get("moment") == "prompt" else None
+    if not isinstance(prompt, str) or (messages and messages[-1].text == prompt):
+        return messages
+    return [*messages, Said("user", [{"type": "text", "content": prompt}])]
 
 
 @dataclass(frozen=True)

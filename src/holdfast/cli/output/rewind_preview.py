@@ -15,7 +15,6 @@ from holdfast.cli.output.file_changes import MANY, changes_of, lines_by_file, pl
 from holdfast.cli.output.units import age, many
 from holdfast.coding_agents.recorded import main_session_of, program_of
 from holdfast.coding_agents.rewinding import EVENT
-from holdfast.coding_agents.said import messages_of, prompts_in
 from holdfast.coding_agents.told import Moment
 from holdfast.system.terminal_text import clean, clean_lines, pad, width
 
@@ -106,7 +105,7 @@ def preview(
         _files(going.files, counts, workspace.path, terminal)
     elif going.to is not None:
         terminal.line(f"  files         as they were, in the new directory {clean(str(going.to))}")
-    _conversation(going, terminal)
+    _conversation(going, happened.unsaid, terminal)
     if going.snapshot is not None and going.to is None:
         _stays(happened, terminal)
     _live(going, terminal)
@@ -135,12 +134,10 @@ def _files(
         terminal.line(f"    … and {len(shown) - _LISTED} more")
 
 
-def _conversation(going: Rewind, terminal: Terminal) -> None:
+def _conversation(going: Rewind, left: Sequence[Said], terminal: Terminal) -> None:
     at, cut = going.conversation, going.cut
     if at is None or cut is None:
         return
-    now, kept = messages_of(at.now()), messages_of(cut.entries)
-    left = now[len(kept) :]
     step = step_of(at.info)
     is_before = at.point.moment is Moment.PROMPT
     ends = "begins anew" if cut.is_empty else f"ends {'before' if is_before else 'after'} {step}"
@@ -154,7 +151,10 @@ def _conversation(going: Rewind, terminal: Terminal) -> None:
 def _gone(left: Sequence[Said]) -> str:
     if not left:
         return ""
-    prompts = prompts_in(left)
+    prompts = sum(
+        each.role == "user" and all(part["type"] != "tool_call_response" for part in each.parts)
+        for each in left
+    )
     among = f", {many(prompts, 'prompt')} among them" if prompts else ""
     are = "is" if len(left) == 1 else "are"
     return f"; {many(len(left), 'message')} {are} left out{among}"

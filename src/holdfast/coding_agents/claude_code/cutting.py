@@ -24,13 +24,22 @@ _Found = tuple[int | None, int]
 def cut_at(point: Point, later: Iterator[Sequence[Any]]) -> Cut:
     """Return the entries up to a point; TranscriptError if it is not there or not as known."""
     known = Lines(point.entries)
+    asked: Lines | None = None
     if point.moment in (Moment.PROMPT, Moment.BEFORE_CALL, Moment.CALL, *_ENDS):
         for lines in chain([known], map(Lines, later)):
             found = _find(lines, point, known)
             if found is not None:
                 return Cut(entries=lines.up_to(*found))
-    _check(point.entries, known)
-    return _cut_of_told(point)
+            if point.call_id is not None and lines.call(point.call_id) is not None:
+                asked = lines
+    _check(point.entries)
+    if point.moment in (Moment.BEFORE_CALL, Moment.CALL):
+        return _cut_at_unwritten_call(point, asked)
+    # Without the prompt before it, what the hook told of the end would answer another.
+    said = known.said_last(known.last)
+    is_owed = said is not None and known.entries[said]["type"] == "user"
+    lines = Lines(point.entries, with_told=True) if point.moment in _ENDS and is_owed else known
+    return Cut(entries=[] if lines.last is None else lines.up_to(lines.last, lines.last))
 
 
 def _find(lines: Lines, point: Point, known: Lines) -> _Found | None:
@@ -73,26 +82,28 @@ def _is_same(text: str, told: str) -> bool:
     return bool(said) and (said in whole or whole in said)
 
 
-def _cut_of_told(point: Point) -> Cut:
-    """Return what was kept at the point itself, with what the hook told."""
-    if point.moment not in (Moment.CALL, Moment.BEFORE_CALL):
-        lines = Lines(point.entries, with_told=point.moment in _ENDS)
-        return Cut(entries=[] if lines.last is None else lines.up_to(lines.last, lines.last))
+def _cut_at_unwritten_call(point: Point, asked: Lines | None) -> Cut:
+    """Return what leads to a call whose result the program never wrote, with what the hook told."""
     if point.call_id is None:
         raise TranscriptError(f"the event told no id of its call of {point.tool or 'a tool'}")
-    lines = Lines(point.entries, with_told=True)
     named = f"{point.tool or 'the call'} ({point.call_id})"
-    place = lines.result(point.call_id)
-    note = f"Claude Code never wrote down the result of {named}: it is as the hook was told"
-    if place is None:
-        place = lines.call(point.call_id)
-        note = f"the result of {named} was never written: the conversation ends before that call"
-    if place is None:
+    place = None if asked is None else asked.call(point.call_id)
+    if asked is None or place is None:
         raise TranscriptError(
             f"{named} is in none of the {len(point.entries)} lines that were kept of session "
             f"{point.session!r}, nor in later ones; {_remedy(point)}"
         )
-    return Cut(entries=lines.up_to(place, place), note=note)
+    told = Lines(point.entries, with_told=True)
+    at = told.result(point.call_id)
+    if at is not None:
+        result = {**told.entries[at], "parentUuid": asked.entries[place]["uuid"]}
+        asked = Lines([*asked.entries, result], with_told=True)
+        end = asked.result(point.call_id)
+        if end is not None:
+            note = f"Claude Code never wrote down the result of {named}: it is as the hook was told"
+            return Cut(entries=asked.up_to(end, end), note=note)
+    note = f"the result of {named} was never written: the conversation ends before that call"
+    return Cut(entries=asked.up_to(place, place), note=note)
 
 
 def _remedy(point: Point) -> str:
@@ -100,9 +111,9 @@ def _remedy(point: Point) -> str:
     return f"Claude Code may not have kept {where}"
 
 
-def _check(entries: Sequence[Any], lines: Lines) -> None:
+def _check(entries: Sequence[Any]) -> None:
     """Refuse lines of a shape that is not known, with what they are."""
-    if entries and lines.last is None:
+    if entries and Lines(entries, with_told=True).last is None:
         kinds = {_kind(each): None for each in entries}
         raise TranscriptError(
             f"of {len(entries)} lines none has a type and a uuid, as Claude Code 2 writes them; "

@@ -1,73 +1,86 @@
-"""What a hook tells before the program writes it down, as the entry that it will be."""
+"""What a hook tells before the program writes it down, as the entries that it will be."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
-from holdfast.coding_agents.claude_code.lines import TOLD, Lines
+from holdfast.coding_agents.claude_code.lines import TOLD, Lines, text_of
 from holdfast.coding_agents.masking import masked
 from holdfast.coding_agents.told import Moment, Told
 from holdfast.core.conversation.frameworks.claude_entries import Entry, made_uuid, result_content
 
 _COMMON = ("isSidechain", "userType", "entrypoint", "cwd", "sessionId", "version", "gitBranch")
 
+_LOOKED_AT = 500
+"""Lines at the end of a long conversation: a call that ends now was asked for not long ago."""
+
 
 def with_told(entries: Sequence[Any], told: Told) -> list[Any]:
-    """Return entries with the result, or the last message, of which an event tells.
+    """Return entries with the call and its result, or the last message, of which an event tells.
 
     The program writes its lines a tenth of a second late. So a checkpoint has what it is named
     after, also where the program is ended before it wrote that down.
     """
-    lines = Lines(entries)
-    made = None
+    lines = Lines(entries[-_LOOKED_AT:])
+    made: list[Entry] = []
     if told.moment is Moment.CALL and told.call_id is not None:
-        made = _result(lines, told, told.call_id)
+        made = _call(lines, told, told.call_id)
     elif told.moment in (Moment.END, Moment.SUBAGENT_END) and told.last_message:
-        made = _last_message(lines, told.last_message)
-    return list(entries) if made is None else [*entries, masked(made)]
+        made = _last_message(lines, told, told.last_message)
+    return [*entries, *masked(made)]
 
 
-def _result(lines: Lines, told: Told, call_id: str) -> dict[str, Any] | None:
+def _call(lines: Lines, told: Told, call_id: str) -> list[Entry]:
+    if lines.result(call_id) is not None:
+        return []
     place = lines.call(call_id)
-    if place is None or lines.result(call_id) is not None:
-        return None
+    asked: Entry
+    if place is None:
+        block = {"type": "tool_use", "id": call_id, "name": told.tool, "input": told.input}
+        asked = _answer(lines, told, [block], made_uuid("call", call_id))
+    else:
+        asked = lines.entries[place]
     failed = told.error is not None
     content = result_content(told.error if failed else told.output)
-    block = {"tool_use_id": call_id, "type": "tool_result", "content": content}
-    message = {"role": "user", "content": [{**block, "is_error": True} if failed else block]}
-    asked = lines.entries[place]
-    own = _entry(asked, "user", message, made_uuid("result", call_id))
-    return {**own, "sourceToolAssistantUUID": asked["uuid"]}
+    result = {"tool_use_id": call_id, "type": "tool_result", "content": content}
+    message = {"role": "user", "content": [{**result, "is_error": True} if failed else result]}
+    own = _entry(asked, told, "user", message, made_uuid("result", call_id))
+    return [*([asked] if place is None else []), own]
 
 
-def _last_message(lines: Lines, said: str) -> dict[str, Any] | None:
+def _last_message(lines: Lines, told: Told, said: str) -> list[Entry]:
     place = lines.said_last(lines.last)
-    if lines.last is None or place is None or lines.entries[place]["type"] != "user":
-        return None
-    models = [each["message"].get("model") for each in lines.entries if _is_answer(each)]
-    before = lines.entries[lines.last]
-    own = made_uuid("end", before["uuid"])
+    before = None if place is None else lines.entries[place]
+    if place is not None and lines.ends_turn(place) and text_of(lines.entries[place]) in said:
+        return []
+    own = made_uuid("end", told.prompt_id or "", "" if before is None else before["uuid"])
+    return [_answer(lines, told, [{"type": "text", "text": said}], own)]
+
+
+def _answer(lines: Lines, told: Told, content: list[Any], own: str) -> Entry:
+    known = [each for each in lines.entries if each["type"] == "assistant"]
+    messages = [each["message"] for each in known if isinstance(each.get("message"), dict)]
     message: dict[str, Any] = {"id": f"msg_{own.replace('-', '')[:24]}", "type": "message"}
-    message |= {"role": "assistant", "content": [{"type": "text", "text": said}]}
-    message |= {"stop_reason": "end_turn", "stop_sequence": None}
+    if messages and "model" in messages[-1]:  # the program goes on with the one that spoke last
+        message["model"] = messages[-1]["model"]
+    message |= {"role": "assistant", "content": content}
+    message |= {"stop_reason": None, "stop_sequence": None}
     message |= {"usage": {"input_tokens": 0, "output_tokens": 0}}
-    if models:  # the program goes on with the model that said something last
-        message["model"] = models[-1]
-    return _entry(before, "assistant", message, own)
+    before = None if lines.last is None else lines.entries[lines.last]
+    return _entry(before, told, "assistant", message, own)
 
 
-def _is_answer(entry: Entry) -> bool:
-    return entry["type"] == "assistant" and isinstance(entry.get("message"), dict)
-
-
-def _entry(before: Entry, kind: str, message: Any, own: str) -> dict[str, Any]:
+def _entry(before: Entry | None, told: Told, kind: str, message: Any, own: str) -> Entry:
+    now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    common = {"sessionId": told.session} if before is None else before
     return {
-        "parentUuid": before["uuid"],
-        **{name: before[name] for name in _COMMON if name in before},
+        "parentUuid": None if before is None else before["uuid"],
+        **{name: common[name] for name in _COMMON if name in common},
         "type": kind,
         "message": message,
         "uuid": own,
-        **({"timestamp": before["timestamp"]} if "timestamp" in before else {}),
+        "timestamp": now,
         TOLD: True,
     }

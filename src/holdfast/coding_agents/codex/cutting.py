@@ -33,7 +33,15 @@ def cut(point: Point, later: Iterator[Sequence[Any]]) -> Cut:
             f"thread {thread} was forked by Codex from {base[0]} and has only what is new: the "
             "rollout of that one was not found"
         )
-    return Cut(entries=list(records), note=note)
+    notes = [each for each in (note, _of_text(point.entries)) if each is not None]
+    return Cut(entries=list(records), note="; ".join(notes) or None)
+
+
+def _of_text(entries: Sequence[Any]) -> str | None:
+    lines = sum(isinstance(each, str) for each in entries)
+    if not lines:
+        return None
+    return f"{lines} line{'s' * (lines > 1)} of the rollout that could not be read left out"
 
 
 def _first(after: Iterator[list[Record]]) -> list[Record]:

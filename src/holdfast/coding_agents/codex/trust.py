@@ -15,6 +15,7 @@ from typing import Any
 from holdfast.coding_agents.codex.app_server import AppServer, app_server
 from holdfast.coding_agents.codex.rollout_files import home
 from holdfast.coding_agents.hook_entries import command_of_ours
+from holdfast.coding_agents.installing import hook_command
 from holdfast.errors import CodingAgentError
 
 
@@ -25,6 +26,7 @@ class Known:
     key: str
     event: str
     hash: str
+    command: list[str]
     is_trusted: bool
     is_enabled: bool
 
@@ -38,13 +40,21 @@ def known_hooks(file: Path, folder: Path) -> list[Known]:
 def trust(file: Path, folder: Path) -> list[str]:
     """Approve the hooks of ours in a file, and return the events; those of others are left alone.
 
-    Only on the explicit word of the user.
+    Only on the explicit word of the user, and only those that run this very Holdfast: a project may
+    bring along a program of that name.
     """
     with app_server(folder) as server:
         found = _known(server, file, folder)
         if not found:
             raise CodingAgentError(f"{unread(file, folder)}; then try again")
         waiting = [hook for hook in found if not hook.is_trusted]
+        own = hook_command("codex")
+        others = [hook.command[0] for hook in waiting if hook.command[: len(own)] != own]
+        if others:
+            raise CodingAgentError(
+                f"the hook in {file} runs {others[0]}, which is not this Holdfast: it was not "
+                "approved. `holdfast hook install codex` brings it up to date"
+            )
         if waiting:
             approved = {hook.key: {"trusted_hash": hook.hash} for hook in waiting}
             edit = {"keyPath": "hooks.state", "value": approved, "mergeStrategy": "upsert"}
@@ -95,7 +105,9 @@ def _of_ours(hook: Any, file: Path) -> Known | None:
             return None
     if os.path.realpath(source) != os.path.realpath(file):
         return None
-    if command_of_ours(command, "codex") is None:
+    words = command_of_ours(command, "codex")
+    if words is None:
         return None
     is_trusted = status in ("trusted", "managed")
-    return Known(key, event, its_hash, is_trusted, hook.get("enabled") is not False)
+    named = event[:1].upper() + event[1:]  # as hooks.json has it
+    return Known(key, named, its_hash, words, is_trusted, hook.get("enabled") is not False)

@@ -51,9 +51,8 @@ def _found_later(
     if calls_of(message):
         return message, marks
     for entries in later:
-        # The oldest version with calls: a later resume writes the results of all into each.
-        versions = [each for each in messages_in(entries) if each["id"] == message["id"]]
-        whole = next((each for each in reversed(versions) if calls_of(each)), None)
+        versions = (each for each in messages_in(entries) if each["id"] == message["id"])
+        whole = next(filter(calls_of, versions), None)
         if whole is not None:
             return whole, marks
         its = mark_of(entries)

@@ -6,8 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.coding_agents.gemini_cli.subagents import completed
-from holdfast.coding_agents.json_lines import newest
+from holdfast.coding_agents.gemini_cli.completing import completed
 from holdfast.coding_agents.naming import used_on
 from holdfast.coding_agents.programs import Program
 from holdfast.coding_agents.told import Moment, Told
@@ -82,8 +81,6 @@ def failure_of(told: Told) -> str | None:
 
 def name_of(told: Told) -> str | None:
     """Return what a step is called in the program's words; None where the general ones do."""
-    if told.moment is Moment.END and told.last_message:
-        return f"agent: {_last_said(told.last_message, told.transcript)}"
     if told.tool is None or told.moment not in (Moment.BEFORE_CALL, Moment.CALL):
         return None
     before = "before " if told.moment is Moment.BEFORE_CALL else ""
@@ -93,17 +90,6 @@ def name_of(told: Told) -> str | None:
         return f"{before}subagent {told.input.get('agent_name') or ''}: {about}"
     title = _TITLES.get(told.tool)
     return None if title is None else f"{before}{title} {used_on(told)}"
-
-
-def _last_said(all_said: str, transcript: str | None) -> str:
-    """Return the first line of the last message: the program tells all of the turn in one."""
-    for entry in newest(transcript) if transcript else []:
-        if isinstance(entry, Mapping) and entry.get("type") == "gemini":
-            text = text_of(entry.get("content"))
-            if text and text.strip() and all_said.rstrip().endswith(text.strip()):
-                return text.strip().partition("\n")[0]
-            break
-    return all_said.strip().rpartition("\n")[2]
 
 
 PROGRAM = Program(
