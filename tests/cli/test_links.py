@@ -5,10 +5,12 @@ import os
 import shutil
 import subprocess
 import sys
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
 
+from holdfast.cli.access.links import link
 from tests.cli.kit import Holdfast, environment
 
 FIND = "from holdfast.stores.discovery import find; where = find(); print(where and where.url)"
@@ -156,3 +158,32 @@ def test_links_are_the_users_alone(
 
     assert file.stat().st_mode & 0o777 == 0o600
     assert file.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_hook_in_the_fork_records_into_the_store_of_the_fork(
+    forked: tuple[Holdfast, Holdfast],
+) -> None:
+    old, new = forked
+    new.ok("hook", "install", "claude-code")
+    (new.directory / "below").mkdir()
+    told = {
+        "session_id": "s1",
+        "hook_event_name": "UserPromptSubmit",
+        "prompt": "Be bold",
+        "cwd": str(new.directory / "below"),
+    }
+
+    done = new("hook", "--json", given=json.dumps(told))
+
+    assert done.code == 0, done.err
+    log = old.json("log", "s1")["checkpoints"]
+    assert [each["step_name"] for each in log] == ["you: Be bold"]
+    assert not (new.directory / ".holdfast").exists()
+    assert done.json["files"] == 2  # all of the fork, though the agent has gone below
+
+
+def test_a_password_is_not_written_down(repo: Path, state_of_the_user: Path) -> None:
+    options = Namespace(store="postgresql://me:hunter2@db/agents")
+
+    assert link(options, repo) is False
+    assert not (state_of_the_user / "holdfast").exists()

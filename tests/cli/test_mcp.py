@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from holdfast import SyncClient, __version__
+from holdfast.cli.commands.mcp import CONFIGURED
 from tests.cli.kit import Holdfast, environment
 
 mcp = pytest.importorskip("mcp")
@@ -77,7 +78,7 @@ async def test_the_tools_say_what_they_are_for_take_and_may_destroy(tmp_path: Pa
         listed = (await call.session.list_tools()).tools
 
     tools = {tool.name: plain(tool) for tool in listed}
-    assert {*tools} >= {"checkpoint", "log", "diff", "rollback", "fork"}
+    assert {*tools} == {"checkpoint", "log", "diff", "rollback", "fork", "rewind"}
     for tool in tools.values():
         assert tool["title"]
         assert tool["description"]
@@ -94,7 +95,7 @@ async def test_the_tools_say_what_they_are_for_take_and_may_destroy(tmp_path: Pa
     }
     assert hints["checkpoint"] == (False, False)
     assert hints["log"] == hints["diff"] == (True, False)
-    assert hints["rollback"] == hints["fork"] == (False, True)
+    assert hints["rollback"] == hints["fork"] == hints["rewind"] == (False, True)
 
 
 async def test_an_agent_checkpoints_compares_rolls_back_and_forks(tmp_path: Path) -> None:
@@ -207,6 +208,16 @@ class Agent:
 
 def names(log: Any) -> list[str]:
     return [each["step_name"] for each in log["checkpoints"]]
+
+
+def test_the_page_and_the_help_say_the_same_and_how_each_program_is_told(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "mcp.md").read_text()
+    shown = Holdfast(tmp_path).ok("mcp", "--help")
+
+    for title, how in CONFIGURED.items():
+        assert f"{title:<12} {how}" in shown
+        said, _, file = how.partition(" in ")
+        assert f"| {title} | `{said}`{f' in `{file}`' if file else ''} |" in page
 
 
 async def test_what_hooks_recorded_is_listed_compared_and_put_back(tmp_path: Path) -> None:
@@ -381,6 +392,23 @@ async def test_a_point_of_another_session_is_reached_by_a_fork(tmp_path: Path) -
     assert forked["current"] == in_fork["session_id"] == "two"
 
 
+async def test_a_rewind_without_a_conversation_is_refused_and_touches_nothing(
+    tmp_path: Path,
+) -> None:
+    page = tmp_path / "page.html"
+    page.write_text("good\n")
+    async with serving(tmp_path) as call:
+        await call("checkpoint", name="of nobody")
+        page.write_text("bad\n")
+        of_nobody = await call.fails("rewind", checkpoint="of nobody")
+        Agent(tmp_path, "c0ffee").runs("echo worse > page.html")
+        unread = await call.fails("rewind", checkpoint="@")
+
+    assert "conversation" in of_nobody
+    assert "c0ffee" in unread or "call-1" in unread
+    assert page.read_text() == "worse\n"
+
+
 async def test_looking_makes_no_store_and_says_that_there_is_nothing(tmp_path: Path) -> None:
     async with serving(tmp_path) as call:
         assert (await call("log"))["checkpoints"] == []
@@ -405,8 +433,12 @@ async def test_below_a_project_all_of_it_is_kept_as_the_hooks_do(tmp_path: Path)
 
     async with serving(below) as call:
         assert (await call("checkpoint", name="all"))["files"] == 1
-    async with serving(below, CLAUDE_PROJECT_DIR=str(tmp_path)) as call:
-        assert len((await call("log"))["checkpoints"]) == 1
+    project = tmp_path / "project"
+    project.mkdir()
+    Holdfast(project).ok("init")
+    for client, own in (("claude-code", 0), ("codex-mcp-client", 1)):
+        async with serving(below, client=client, CLAUDE_PROJECT_DIR=str(project)) as call:
+            assert len((await call("log"))["checkpoints"]) == own
 
 
 async def test_long_lists_are_cut_and_names_that_are_no_text_are_told(tmp_path: Path) -> None:
@@ -450,5 +482,5 @@ if hasattr(mcp, "Client"):  # since the second version of the SDK
             kept = await client.call_tool("checkpoint", {"name": "first"})
 
         assert version == "2026-07-28"
-        assert len(tools) >= 5
+        assert len(tools) == 6
         assert kept.structured_content["files"] == 0

@@ -431,12 +431,26 @@ def test_rewinds_go_on_from_rewinds(talk: Talk) -> None:
     new.asks("Make it red")
     two = talk.json("rewind", at(talk, "write"), "--yes")
 
+    assert talk.json("rewind", "Write page.html", "--dry-run")["target"] == at(talk, "write")
     assert two["session_id"] == new.session  # the one that is at work, which came from there
     assert talk.spoken(Path(two["conversation"]["path"])) == EXPECTED["write"][1]
     three = talk.json("rewind", one["checkpoint_id"], "--yes")
     assert talk.files() == {"mine.txt": "mine\n", **EXPECTED["second"][0]}
     assert talk.spoken(Path(three["conversation"]["path"])) == EXPECTED["second"][1]
     assert three["prompt"] == SECOND
+
+
+def test_each_directory_has_its_own_newest_session(talk: Talk) -> None:
+    done = talk.json("rewind", at(talk, "write"), "--to", "../second", "--yes")
+    second = Talk(talk.directory.parent / "second", done["new_session_id"])
+    second.asks("Go on there")
+
+    assert talk.json("rewind", "@-", "--dry-run")["session_id"] == "s1"
+    assert second.json("rewind", "@-", "--dry-run")["session_id"] == second.session
+    talk.ok("rewind", at(talk, "end"), "--yes")
+    second.asks("And more")
+    talk.ok("undo", "--yes")
+    assert talk.files()["page.html"] == "one\nblue\nthree\n"
 
 
 @pytest.fixture
@@ -813,10 +827,10 @@ def test_names_cannot_steer_the_terminal(talk: Talk) -> None:
 def test_a_diff_has_files_first_and_then_what_was_said(talk: Talk) -> None:
     said = talk.ok("diff", at(talk, "second"), at(talk, "last"))
 
+    assert talk.ok("diff", at(talk, "second")) == "+ user: Now make it blue\n"
     assert said.splitlines() == [
         "D half  +0 −1",
         "M page.html  +2 −1",
-        "+ user: Now make it blue",
         "+ assistant: Edit page.html",
         "+ tool: did page.html",
         "+ assistant: bash git push origin main",

@@ -6,11 +6,13 @@ import os
 import pty
 import select
 import signal
+import sqlite3
 import struct
 import subprocess
 import sys
 import termios
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import jsonschema  # type: ignore[import-untyped]
@@ -82,6 +84,23 @@ def test_files_are_kept_before_at_rest_and_after_and_go_back(holdfast: Holdfast)
     assert (here / "a.py").read_text() == "good\n"
 
 
+def test_a_rewind_puts_the_files_back_alone_and_can_be_undone(holdfast: Holdfast) -> None:
+    here = holdfast.directory
+    (here / "a.py").write_text("good\n")
+    holdfast.ok("wrap", "--", "sh", "-c", "echo bad > a.py; echo b > b.py")
+
+    said = holdfast.json("rewind", "@-", "--yes")
+    assert (said["resume"], said["conversation"]) == (None, None)
+    assert (here / "a.py").read_text() == "good\n"
+    assert not (here / "b.py").exists()
+    holdfast.ok("undo", "--yes")
+    assert (here / "a.py").read_text() == "bad\n"
+    assert (here / "b.py").exists()
+
+    assert holdfast("rewind", "@-", "--conversation", "--yes").code == 5
+    assert holdfast("rewind", "@-", "--to", "../other", "--yes").code == 5
+
+
 @pytest.mark.parametrize(
     ("script", "code"),
     [
@@ -122,6 +141,20 @@ def test_what_is_given_to_the_program_and_what_it_says_is_its_own(holdfast: Hold
     )
 
     assert (done.returncode, done.stdout, done.stderr) == (0, "typed\nfrom file 3\n", "no\n")
+
+
+def test_without_standard_error_nothing_is_said(holdfast: Holdfast) -> None:
+    (holdfast.directory / "agent.db").write_text("this is no database, " * 100)
+    words = "wrap --store sqlite:///agent.db -- echo worked"
+    done = subprocess.run(
+        ["sh", "-c", f"{sys.executable} -m holdfast {words} 2>&-"],
+        cwd=holdfast.directory,
+        env=environment(),
+        capture_output=True,
+        text=True,
+    )
+
+    assert (done.returncode, done.stdout) == (0, "worked\n")
 
 
 def test_arguments_of_the_program_are_its_own(holdfast: Holdfast) -> None:
@@ -180,6 +213,29 @@ def test_a_store_that_fails_meanwhile_is_told_of_at_the_end(holdfast: Holdfast) 
     assert (done.code, done.out) == (0, "worked\n")
     assert len(done.err.splitlines()) == 1
     assert "only 1 checkpoint could be kept" in done.err
+
+
+def test_a_store_that_another_holds_is_not_waited_for_and_used_once_it_is_free(
+    holdfast: Holdfast, wrapped: list["subprocess.Popen[str]"]
+) -> None:
+    here = holdfast.directory
+    holdfast.ok("init")
+    with closing(sqlite3.connect(here / ".holdfast" / "holdfast.db")) as other:
+        other.execute("begin exclusive")
+        script = "echo a > a.py; echo ready; read line"
+        process = wrap(here, "--rest", "0.1", "--", "sh", "-c", script)
+        wrapped.append(process)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        other.rollback()
+    wait_until(lambda: names(here), "being free")
+
+    _, err = process.communicate("go on\n")
+
+    assert process.returncode == 0
+    assert "checkpoints could be kept: " in err
+    assert names(here)[0].startswith("during: sh -c")
+    assert names(here)[-1].startswith("after: sh -c")
 
 
 def test_a_home_directory_is_not_captured(holdfast: Holdfast) -> None:
@@ -327,6 +383,12 @@ class Screen:
                 raise AssertionError(f"{text!r} never came: {self.said!r}") from None
         return text in self.said
 
+    def hang_up(self) -> None:
+        """Close the terminal, as its window is closed."""
+        os.close(self._fd)
+        os.waitpid(self.pid, 0)
+        self.pid = 0
+
     def ends(self) -> int:
         """Wait for the end, and return the exit code."""
         while True:
@@ -448,6 +510,21 @@ def test_a_program_that_ctrl_c_ends_is_kept_as_it_ended(
     assert names(holdfast.directory)[-1].endswith("(SIGINT)")
     assert (holdfast.directory / "half").exists()
     holdfast.ok("rollback", "@~1", "--scope", "files", "--yes")
+
+
+def test_a_terminal_that_is_closed_ends_the_program_and_what_it_did_is_kept(
+    holdfast: Holdfast, screen: Callable[..., Screen]
+) -> None:
+    here = holdfast.directory
+    script = "import signal; print('<ready>', flush=True); open('half', 'w').close(); input()"
+    terminal = screen(*HOLDFAST, "wrap", "--rest", "60", "--", sys.executable, "-c", script)
+    terminal.sees("<ready>")
+    wait_until((here / "half").exists, "writing")
+
+    terminal.hang_up()
+
+    wait_until(lambda: len(names(here)) == 2, "keeping what there is")
+    assert names(here)[-1].startswith("after: ")
 
 
 STOPPING = """

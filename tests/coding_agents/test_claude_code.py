@@ -3,13 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
-import select
-import subprocess
-import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +11,7 @@ import pytest
 
 from tests.coding_agents.kit import Asked, Reply, Script, Shell, Subagent, Tool, Write
 from tests.coding_agents.programs.claude_code import ClaudeCode
+from tests.coding_agents.terminal import Terminal
 
 AGAIN = "Go on from here."
 SECRET = "ghp_" + "a1B2" * 10
@@ -64,8 +59,8 @@ def claude(tmp_path: Path) -> Iterator[ClaudeCode]:
     yield from started(tmp_path)
 
 
-def started(directory: Path) -> Iterator[ClaudeCode]:
-    program = ClaudeCode(directory, STORY)
+def started(directory: Path, kind: type[ClaudeCode] = ClaudeCode) -> Iterator[ClaudeCode]:
+    program = kind(directory, STORY)
     (program.project / "kept.txt").write_text("by the user\n")
     program.holdfast("hook", "install", program.name)
     yield program
@@ -241,14 +236,49 @@ def test_a_result_that_the_program_was_killed_before_writing_is_told_all_the_sam
     assert "page.html" in said[3][1]
 
 
-def test_a_project_with_a_long_path_is_found_by_the_program(tmp_path: Path) -> None:
-    for claude in started(tmp_path / "ä long" / "/".join(["directory"] * 18)):
+def test_a_session_that_was_rewound_is_rewound_again(claude: ClaudeCode) -> None:
+    first = asked(claude, "Make the page.").requests
+    steps = log(claude, sessions(claude)[0])
+    back = rewound(claude, steps["Write page.html"])
+    second = asked(claude, "Use the key.", back["resume"]).requests
+    steps = log(claude, back["new_session_id"])
+    names = list(steps)
+    assert names[:2] == ["rewound to Write page.html", "you: Use the key."]
+
+    again = rewound(claude, steps[names[2]])
+    said = asked(claude, AGAIN, again["resume"]).requests[0].said
+    assert said == [*_masked(second[1].said), ("user", AGAIN)]
+
+    to_the_begin = rewound(claude, steps["rewound to Write page.html"])
+    said = asked(claude, AGAIN, to_the_begin["resume"]).requests[0].said
+    assert said == [*first[1].said, ("user", AGAIN)]
+    assert claude.files() == {"kept.txt": b"by the user\n", "page.html": b"<h1>One</h1>\n"}
+
+
+def _masked(said: Any) -> Any:
+    found: list[tuple[Any, ...]] = [
+        tuple(json.loads(json.dumps(part).replace(SECRET, "***")) for part in each) for each in said
+    ]
+    return found
+
+
+class _Elsewhere(ClaudeCode):
+    """Keeps its settings in a place of the user's choice."""
+
+    def variables(self) -> dict[str, str]:
+        return {**super().variables(), "CLAUDE_CONFIG_DIR": str(self.home / "of claude")}
+
+
+def test_a_project_with_a_long_path_and_settings_elsewhere_are_found(tmp_path: Path) -> None:
+    directory = tmp_path / "ä long" / "/".join(["directory"] * 18)
+    for claude in started(directory, _Elsewhere):
         asked(claude, "Make the page.")
         back = rewound(claude, log(claude, sessions(claude)[0])["Write page.html"])
 
         said = asked(claude, AGAIN, back["resume"]).requests[0].said
 
         assert [each[0] for each in said] == ["user", "agent", "call", "result", "user"]
+        assert not (claude.home / ".claude").exists()
 
 
 def test_at_a_terminal_the_conversation_goes_on_too(claude: ClaudeCode) -> None:
@@ -264,54 +294,13 @@ def test_at_a_terminal_the_conversation_goes_on_too(claude: ClaudeCode) -> None:
     }
     (claude.home / ".claude.json").write_text(json.dumps(known))
 
-    at_terminal(claude, back["resume"], AGAIN, lambda: len(claude.requests) > sent)
+    command = [claude.program, *back["resume"][1:], "--dangerously-skip-permissions"]
+    with Terminal(command, claude.project, claude.environment) as terminal:
+        terminal.shows("bypass permissions on")
+        assert "Write(page.html)" in terminal.text
+        terminal.press(AGAIN)
+        terminal.shows(AGAIN)
+        terminal.press("\r")
+        terminal.wait(lambda: len(claude.requests) > sent)
 
-    said = claude.requests[sent].said
-    assert said == [*before[1].said, ("user", AGAIN)]
-
-
-def at_terminal(
-    claude: ClaudeCode, resume: list[str], prompt: str, is_done: Callable[[], bool]
-) -> None:
-    """Run the program at a terminal, type a prompt when it is ready, and end it when it is done."""
-    ours, its = pty.openpty()
-    process = subprocess.Popen(
-        [claude.program, *resume[1:], "--dangerously-skip-permissions"],
-        cwd=claude.project,
-        env={**claude.environment, "TERM": "xterm-256color", "COLUMNS": "100", "LINES": "40"},
-        stdin=its,
-        stdout=its,
-        stderr=its,
-        start_new_session=True,
-    )
-    os.close(its)
-    shown = bytearray()
-    ended = threading.Event()
-
-    def watch() -> None:
-        while not ended.is_set():
-            if select.select([ours], [], [], 0.1)[0]:
-                try:
-                    shown.extend(os.read(ours, 65536))
-                except OSError:  # it has closed its end
-                    return
-
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    try:
-        typed, until = 0.0, time.monotonic() + 60
-        while not is_done():
-            assert time.monotonic() < until, bytes(shown)[-3000:]
-            assert process.poll() is None, bytes(shown)[-3000:]
-            if b"bypass" in shown and time.monotonic() > typed + 5:
-                os.write(ours, prompt.encode())
-                time.sleep(0.5)  # pasted text and the enter key are told apart by time
-                os.write(ours, b"\r")
-                typed = time.monotonic()
-            time.sleep(0.05)
-    finally:
-        ended.set()
-        process.kill()
-        process.wait()
-        watcher.join()
-        os.close(ours)
+    assert claude.requests[sent].said == [*before[1].said, ("user", AGAIN)]

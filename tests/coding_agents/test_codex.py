@@ -59,7 +59,11 @@ SCRIPT: Script = {
         Reply("", [Tool("write_stdin", {"chars": "", "yield_time_ms": 30_000})]),
         Reply("It is slow."),
     ],
-    HELPED: [Reply("", [Subagent(HELPER)]), Reply("It was helped.")],
+    HELPED: [
+        Reply("", [Shell("echo own > own.txt")]),
+        Reply("", [Subagent(HELPER)]),
+        Reply("It was helped."),
+    ],
     HELPER: [
         Reply("", [Write("helper.txt", "helped\n")]),
         Reply("", [Shell("echo more > more.txt")]),
@@ -146,6 +150,7 @@ def test_hooks_run_once_they_are_approved_and_not_before(
     made: Callable[[type[Codex]], Codex], scope: Sequence[str]
 ) -> None:
     program = made(ApprovedCodex)
+    program.holdfast("init")
     before = config(program)
     program.holdfast("hook", "install", "codex", *scope)
     assert program.ask("Is it told?").code == 0
@@ -227,11 +232,18 @@ def test_a_command_that_went_on_in_the_background_comes_back_with_its_end(codex:
     assert "Process exited with code 4" in kinds[3][1]
 
 
-def test_what_a_subagent_did_can_be_gone_on_with(codex: Codex) -> None:
+def test_within_a_subagent_its_files_come_back_and_the_conversation_before_it(
+    codex: Codex,
+) -> None:
     assert codex.ask(HELPED).code == 0
     main = main_session(codex)
     (helper,) = [each for each in sessions(codex) if each.startswith(f"{main}.")]
-    assert names(codex, main) == [f"you: {HELPED}", "subagents waited for", "agent: It was helped."]
+    assert names(codex, main) == [
+        f"you: {HELPED}",
+        "Bash echo own > own.txt",
+        "subagents waited for",
+        "agent: It was helped.",
+    ]
     assert names(codex, helper) == [
         f"you: {HELPER}",
         "patch: helper.txt",
@@ -241,10 +253,9 @@ def test_what_a_subagent_did_can_be_gone_on_with(codex: Codex) -> None:
 
     asked = go_on(codex, point(codex, helper, "patch: helper.txt"))
 
-    assert codex.files() == {"helper.txt": b"helped\n"}
-    said = asked.requests[0].said
-    assert [each[0] for each in said] == ["user", "call", "result", "user"]
-    assert said[0] == ("user", HELPER)
+    assert set(codex.files()) == {"own.txt", "helper.txt"}
+    assert [each[0] for each in asked.requests[0].said] == ["user", "call", "result", "user"]
+    assert asked.requests[0].said[0] == ("user", HELPED)
 
 
 def test_the_conversation_is_shown(codex: Codex) -> None:
@@ -284,6 +295,29 @@ def test_a_thread_that_codex_forked_comes_back_whole(
     asked = go_on(codex, point(codex, thread, "patch: a.txt and"))
 
     assert set(codex.files()) == {"a.txt", "d.txt", "e.txt"}
+    said = asked.requests[0].said
+    assert said[:3] == [("user", "Remember this."), ("agent", "All right."), ("user", MANY)]
+    assert [each[0] for each in said[3:]] == ["agent", "call", "result", "call", "result", "user"]
+
+
+def test_what_codex_itself_took_back_stays_so(
+    codex: Codex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in codex.environment.items():
+        monkeypatch.setenv(name, value)
+    assert codex.ask("Remember this.").code == 0
+    thread = main_session(codex)
+    resume = ["codex", "resume", thread]
+    for prompt in ("Forget this.", "And this."):
+        assert codex.ask(prompt, resume=resume).code == 0
+        turn = codex.holdfast("show", point(codex, thread, f"you: {prompt}"), "--state", "turn_id")
+        with app_server(codex.project) as server:
+            server.ask("thread/resume", {"threadId": thread})
+            server.ask("thread/revert", {"threadId": thread, "beforeTurnId": turn["value"]})
+    assert codex.ask(MANY, resume=resume).code == 0
+
+    asked = go_on(codex, point(codex, thread, "patch: a.txt and"))
+
     said = asked.requests[0].said
     assert said[:3] == [("user", "Remember this."), ("agent", "All right."), ("user", MANY)]
     assert [each[0] for each in said[3:]] == ["agent", "call", "result", "call", "result", "user"]
@@ -365,7 +399,7 @@ def test_a_codex_that_was_killed_in_the_middle_goes_on_from_its_last_step(codex:
     said = asked.requests[0].said
     assert [each[0] for each in said] == ["user", "call", "result", "user"]
     assert said[2] == codex.requests[1].said[2]
-    assert len(steps(codex, session)) == 2
+    assert names(codex, session)[2:] == ["before rewind"]
 
 
 @pytest.mark.parametrize("requests", [1, 3, 5])

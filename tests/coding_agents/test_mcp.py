@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -16,7 +17,17 @@ import pytest
 from holdfast.cli.commands.mcp import CONFIGURED
 from holdfast.cli.mcp.protocol import ABOUT
 from holdfast.cli.mcp.tool_table import TOOLS
-from tests.coding_agents.kit import ROOT, SECONDS, RealProgram, Reply, Script, Shell, Tool, Write
+from tests.coding_agents.kit import (
+    ROOT,
+    SECONDS,
+    RealProgram,
+    Reply,
+    Request,
+    Script,
+    Shell,
+    Tool,
+    Write,
+)
 from tests.coding_agents.programs import CLASSES, real_program
 
 TITLES = dict(zip(CLASSES, CONFIGURED, strict=True))
@@ -100,6 +111,15 @@ def set_up(program: RealProgram, folder: str, patch: pytest.MonkeyPatch) -> None
     assert done.returncode == 0, done
 
 
+def told_first_with(program: RealProgram, results: int) -> Request:
+    """Return the first request that tells the model so many results of calls."""
+    return next(
+        each
+        for each in program.requests
+        if sum(said[0] == "result" for said in each.said) == results
+    )
+
+
 def results(program: RealProgram) -> list[str]:
     """Return what the tools answered, in their order, as the model was told it."""
     return [str(each[1]) for each in program.requests[-1].said if each[0] == "result"]
@@ -146,6 +166,67 @@ def test_own_calls_are_kept_once_and_in_the_session_that_the_hooks_record(
         "rolled back to it works",
         "agent: It is as it was.",
     ]
+
+
+def test_a_point_that_the_agent_named_comes_back_with_its_conversation(
+    program: RealProgram,
+) -> None:
+    assert program.ask(PROMPT).code == 0
+    behind = told_first_with(program, 2)
+
+    done = program.holdfast("rewind", "it works", "--yes")
+    files = program.files()
+    again = program.ask("And now?", resume=done["resume"])
+
+    assert again.code == 0, again
+    assert again.requests[0].said == [*behind.said, ("user", "And now?")]
+    assert files == behind.files
+
+
+def test_an_agent_prepares_its_own_rewind_and_the_user_goes_on_with_the_command(
+    program: RealProgram,
+) -> None:
+    program.script = {
+        PROMPT: [
+            *program.script[PROMPT][:3],
+            Reply("", [Tool(NAMED[program.name].format("rewind"), {"checkpoint": "it works"})]),
+            Reply("Please run that."),
+        ]
+    }
+    assert program.ask(PROMPT).code == 0
+    behind = told_first_with(program, 2)
+    command = re.search(rf"{program.command} [^\"\n]*", results(program)[-1])
+    assert command is not None
+    files = program.files()
+
+    again = program.ask("And now?", resume=shlex.split(command[0]))
+
+    assert again.code == 0, again
+    assert again.requests[0].said == [*behind.said, ("user", "And now?")]
+    assert files == behind.files
+    assert program.holdfast("undo", "--yes")
+    assert "kept.txt" not in program.files()
+
+
+def test_the_settings_that_the_page_has_for_a_project_are_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claude = real_program("claude-code")(tmp_path, story("claude-code"))
+    path = os.pathsep.join([with_holdfast(tmp_path), claude.environment["PATH"]])
+    page = (ROOT / "docs" / "mcp.md").read_text()
+    (settings,) = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
+    file = tmp_path / "mcp.json"
+    file.write_text(settings)
+    known = claude.arguments
+    with_settings = ["--mcp-config", str(file)]
+    monkeypatch.setattr(claude, "arguments", lambda *given: [*known(*given), *with_settings])
+
+    done = claude.ask(PROMPT, PATH=path)
+    claude.close()
+
+    assert done.code == 0, done
+    assert "mcp__holdfast__checkpoint" in json.dumps(done.requests[0].body)
+    assert "it works" in results(claude)[3]
 
 
 def test_codex_asks_before_what_destroys_and_lets_the_rest_pass(

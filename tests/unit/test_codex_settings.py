@@ -165,7 +165,7 @@ def test_a_hook_that_was_changed_since_or_switched_off_is_told(home: Path, proje
     approve, switched_off = SETTINGS.advice(file, project)
 
     assert "approved" in approve
-    assert "switched off at stop" in switched_off
+    assert "switched off at Stop" in switched_off
 
 
 def test_a_project_that_is_not_trusted_is_told_and_not_trusted_for_the_user(
@@ -204,7 +204,7 @@ def test_hooks_of_others_are_never_approved(home: Path, project: Path) -> None:
         "    answer(result={'status': 'ok'})",
     )
 
-    assert trust.trust(file, project) == ["stop"]
+    assert trust.trust(file, project) == ["Stop"]
 
     said = json.loads(wrote.read_text())
     assert said["method"] == "config/batchWrite"
@@ -269,5 +269,5 @@ def test_what_codex_still_does_not_trust_is_no_success(home: Path, project: Path
     file = installed(project)
     answering(home, listing(listed(file)))
 
-    with pytest.raises(CodingAgentError, match="still does not trust the hook at stop"):
+    with pytest.raises(CodingAgentError, match="still does not trust the hook at Stop"):
         trust.trust(file, project)

@@ -94,6 +94,16 @@ def test_comments_are_never_lost(folder: Path) -> None:
     assert file.read_bytes() == before
 
 
+def test_a_hook_that_was_put_in_by_hand_is_seen_beside_comments(folder: Path, home: Path) -> None:
+    file = SETTINGS.file("project", folder)
+    SETTINGS.install(file, OURS)
+    file.write_text("// mine\n" + file.read_text())
+    (home / "settings.json").write_text('{"security": {"folderTrust": {"enabled": false}}} // me')
+
+    assert SETTINGS.installed(file) == OURS
+    assert SETTINGS.advice(file, folder) == []
+
+
 @pytest.mark.parametrize("text", ["{", "[]", '{"hooks": []}', '{"hooks": {"AfterTool": {}}}'])
 def test_what_is_not_understood_is_refused(folder: Path, text: str) -> None:
     file = SETTINGS.file("project", folder)

@@ -6,6 +6,7 @@ import json
 import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -23,6 +24,7 @@ from holdfast.coding_agents.masking import masked
 from holdfast.coding_agents.naming import step_name
 from holdfast.coding_agents.told import Moment, Told
 from holdfast.coding_agents.transcript import Cut, Point
+from holdfast.core.conversation.programs.gemini_chat import chat_of
 from holdfast.core.conversation.reading import conversation_in
 from holdfast.core.conversation.said import messages_in
 from holdfast.errors import TranscriptError
@@ -209,6 +211,16 @@ class TestCut:
         slow_call = ("call", "run_shell_command", "sleep 0.3; echo slow > slow.txt; exit 4")
         assert [each for each in slow if each[0] == "call"] == [SAME, SAME, *reads, slow_call]
 
+    def test_a_call_whose_arguments_the_user_changed_is_known_by_its_result(
+        self, steps: list[Step]
+    ) -> None:
+        mark = steps[1].point.entries[-1]["$holdfast"]
+        changed = {"$holdfast": {**mark, "args": {"file_path": "/project/other.html"}}}
+        point = replace(steps[1].point, entries=[*steps[1].point.entries[:-1], changed])
+        cut = TRANSCRIPT.cut(point, iter([STORY["chat"]]))
+        assert said(cut) == WRITTEN
+        assert cut.note is None
+
     def test_a_call_that_only_read_and_was_not_recorded_stays(self, steps: list[Step]) -> None:
         recorded = [each for each in steps if not each.name.startswith("ReadFile")]
         calls = [each for each in said(cut_at(recorded, 4)) if each[0] == "call"]
@@ -294,6 +306,27 @@ class TestCut:
             {"id": "u", "type": "user", "content": [answer, {"text": "and hurry"}]},
         ]
         assert _end(entries).entries[2]["content"] == [{"text": "and hurry"}]
+
+    def test_what_belongs_to_a_result_stays_with_it(self) -> None:
+        answers = [
+            {"functionResponse": {"id": each, "name": "read_file", "response": {"output": each}}}
+            for each in ("c1", "c2")
+        ]
+        picture = {"inlineData": {"mimeType": "image/png", "data": "AA=="}}
+        both = [answers[0], picture, answers[1]]  # as a resume of the program writes it
+        calls: list[Any] = [
+            {"id": each, "name": "read_file", "args": {}, "result": both} for each in ("c1", "c2")
+        ]
+        cut = _end([ABOUT, {"id": "g", "type": "gemini", "content": "", "toolCalls": calls}])
+        results = [each["result"] for each in cut.entries[1]["toolCalls"]]
+        assert results == [[answers[0], picture], [answers[1]]]
+
+    def test_what_the_user_says_while_a_call_runs_stays(self, steps: list[Step]) -> None:
+        hint = {"id": "h", "type": "user", "content": [{"text": "and hurry"}]}
+        *entries, mark = steps[1].point.entries
+        point = replace(steps[1].point, entries=[*entries, hint, mark])
+        cut = TRANSCRIPT.cut(point, iter([STORY["chat"]]))
+        assert said(cut) == [*WRITTEN, ("user", "and hurry")]
 
 
 def _end(entries: list[Any]) -> Cut:
@@ -411,7 +444,27 @@ def made_up(draw: st.DrawFn) -> MadeUp:
             results = [part for call in calls for part in call["result"]]
             records.append({"id": f"r{turn}", "type": "user", "content": results})
         before.append(f"g{turn}")
+        if draw(st.booleans()):
+            records.append(_resumed(records))
     return made
+
+
+def _resumed(records: list[Any]) -> Any:
+    """What the program writes when it resumes: results doubled, and those of all in each call."""
+    messages = []
+    for message in chat_of(records).messages.values():
+        calls = message.get("toolCalls", [])
+        results = [
+            part
+            for call in calls
+            for part in call["result"]
+            if part["functionResponse"]["id"] == call["id"]
+        ]
+        messages.append({**message, "toolCalls": [{**call, "result": results} for call in calls]})
+        if calls:
+            answer = {"id": f"{message['id']}_response", "type": "user", "content": results}
+            messages.append(answer)
+    return {"$set": {"messages": messages}}
 
 
 class _Fixed(JsonLines):
@@ -555,7 +608,8 @@ class TestWrite:
         path = TRANSCRIPT.write(cut_at(steps, 3), new, folder)
         assert path is not None
         assert path.parent == home / "tmp" / "my-project" / "chats"
-        assert path.name.startswith("session-2")
+        now = datetime.now(UTC).strftime("session-%Y-%m-%dT%H-%M-")
+        assert "session-2026" < path.name < now  # never the minute in which it is resumed
         assert path.name.endswith(f"-{new}.jsonl")
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         about, *messages = map(json.loads, path.read_text().splitlines())

@@ -63,6 +63,20 @@ def test_secrets_are_hidden_also_where_they_are_escaped(tmp_path: Path) -> None:
     assert JsonLines().read(str(file)) == [{"said": "use ***"}, {"said": "***"}]
 
 
+@pytest.mark.parametrize("secret", ["sk-" + "a1B2" * 6, "postgresql://me:hunter2@db/agents"])
+def test_a_secret_is_hidden_however_its_letters_are_escaped(tmp_path: Path, secret: str) -> None:
+    file = tmp_path / "escaped.jsonl"
+    letters = "".join(f"\\u{ord(letter):04x}" for letter in secret)
+    strokes = secret.replace("/", "\\/")
+    lines = [f'["{letters}"]', f'["{strokes}"]', f'["a line\\n{secret}"]', f'["\\"{secret}\\""]']
+    file.write_text("\n".join(lines) + "\n")
+
+    read = JsonLines().read(str(file)) or []
+
+    assert len(read) == len(lines)
+    assert all("***" in entry[0] for entry in read)
+
+
 def test_what_is_no_regular_file_is_not_waited_for(tmp_path: Path) -> None:
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.coding_agents.masking import masked, masked_text, may_hold_secrets
+from holdfast.coding_agents.masking import _SECRETS, masked, masked_text, may_hold_secrets
 
 KEY = "0123456789abcdefghijABCDEFGHIJ0123456789"
 SECRETS = {
@@ -44,6 +44,18 @@ def test_what_is_secret_is_hidden(kind: str) -> None:
     for secret in (KEY, "hunter2", "MIIEv", "correct-horse", "abcdefghijklmnop", "AKIAIOSF"):
         assert secret not in hidden
     assert may_hold_secrets(SECRETS[kind])
+
+
+_PIECES = [
+    *("sk-", "sk_live_", "ghp_", "xoxb-", "AKIA", "eyJ", "://", "me:", "@", "Bearer ", "DB_"),
+    *("SECRET", "TOKEN", "PASSWORD", "ACCESS_KEY", "=", "PRIVATE KEY-----", "-----END", "-", "."),
+    *(KEY, KEY.upper(), KEY[:10], " ", "x"),
+]
+
+
+@given(st.lists(st.sampled_from(_PIECES), max_size=8).map("".join))
+def test_no_secret_is_passed_over_for_want_of_a_sign(text: str) -> None:
+    assert may_hold_secrets(text) or _SECRETS.search(text) is None
 
 
 @pytest.mark.parametrize("text", HARMLESS)

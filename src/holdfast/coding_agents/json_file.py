@@ -85,12 +85,20 @@ def read(path: Path) -> tuple[Any, JsonStyle] | None:
 
 
 def has_comments(path: Path) -> bool:
-    """Return whether a file would be JSON if it were not for comments."""
+    """Return whether a file would be JSON but for its comments."""
     try:
-        json.loads(_COMMENTED.sub(lambda found: found["text"] or " ", path.read_text()))
+        json.loads(path.read_text())
     except (OSError, ValueError, RecursionError):
-        return False
-    return True
+        return read_commented(path) is not None
+    return False
+
+
+def read_commented(path: Path) -> Any:
+    """Return the value of a file that may have comments; None if there is none to be read."""
+    try:
+        return json.loads(_COMMENTED.sub(lambda found: found["text"] or " ", path.read_text()))
+    except (OSError, ValueError, RecursionError):
+        return None
 
 
 def write(path: Path, value: Any, style: JsonStyle) -> None:

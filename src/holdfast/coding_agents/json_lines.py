@@ -108,15 +108,15 @@ def _lines(file: int, begin: int, end: int) -> Iterator[bytes]:
 
 def _entry(line: bytes) -> Any:
     text = line.decode("utf-8", "replace").strip()
-    has_secrets = may_hold_secrets(text)
+    # Of what is escaped letters and strokes may be part of a secret.
+    may_hold = may_hold_secrets(text) or "\\u" in text or "\\/" in text
     if text.count("{") + text.count("[") <= _DEEPEST or _depth(text) <= _DEEPEST:
         try:
             entry = json.loads(text)
         except ValueError:
             pass
         else:
-            # What is escaped may be a secret only once it is read.
-            return masked(entry) if has_secrets or "\\" in text else entry
+            return masked(entry) if may_hold else entry
     return masked_text(text)
 
 

@@ -18,6 +18,8 @@ _REACHING = re.compile(
     r"|terraform|tofu|ansible(?:-playbook)?|aws|gcloud|az|heroku|fly(?:ctl)?|vercel|netlify"
     r"|psql|mysql|mongosh?|redis-cli|sqlcmd|systemctl|crontab)\b"
 )
+_SERVED = ("mcp_", "MCP:")
+"""How the names of tools begin that are served over MCP: mcp__ in most, mcp_ in Gemini CLI."""
 
 
 def is_shell(info: CheckpointInfo) -> bool:
@@ -34,8 +36,11 @@ def reaches_outside(info: CheckpointInfo) -> bool:
     >>> push = SimpleNamespace(metadata={"tool": "Bash"}, step_name="Bash git push origin main")
     >>> reaches_outside(push)
     True
+    >>> mail = SimpleNamespace(metadata={"tool": "mcp_mail_send"}, step_name="mcp_mail_send")
+    >>> reaches_outside(mail)
+    True
     """
     tool = info.metadata.get("tool")
-    if isinstance(tool, str) and tool.startswith("mcp__"):
+    if isinstance(tool, str) and tool.startswith(_SERVED):
         return True
     return is_shell(info) and _REACHING.search(info.step_name or "") is not None

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from holdfast.coding_agents.transcript import Transcript
 
 NAMES = ("claude-code", "codex", "gemini-cli", "opencode", "cursor", "generic")
+"""Those that tell a hook what they do."""
+WRAPPED = "wrap"
+"""Stands for any program that tells nothing, and whose files ``holdfast wrap`` keeps."""
+KNOWN = (*NAMES, WRAPPED)
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,7 @@ def settings(name: str) -> Settings | None:
 
 
 def _part(name: str, part: str) -> Any:
-    if name not in NAMES:
+    if name not in KNOWN:
         raise KeyError(name)
     module = f"{__package__}.{name.replace('-', '_')}.{part}"
     return import_module(module) if find_spec(module) is not None else None

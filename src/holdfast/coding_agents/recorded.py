@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def program_of(info: CheckpointInfo) -> Program | None:
     """Return the coding agent that a checkpoint was recorded of; None if it was of none."""
     name = info.metadata.get("program", info.agent_id)
-    return programs.program(name) if name in programs.NAMES else None
+    return programs.program(name) if name in programs.KNOWN else None
 
 
 def main_session_of(info: CheckpointInfo) -> str:

@@ -46,6 +46,11 @@ def before(command: str) -> str:
     return _short(f"before: {command}")
 
 
+def late(command: str) -> str:
+    """Return what the first checkpoint is called where there is none from before."""
+    return _short(f"during: {command}")
+
+
 def after(command: str, code: int, how: str) -> str:
     """Return what the checkpoint after a program is called; a good end is not worth a word."""
     return _short(f"after: {command}", "" if code == 0 else f" ({how})")

@@ -16,7 +16,8 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 from holdfast.client.with_files import put_with_files
-from holdfast.coding_agents.wrapped_names import after, before, resting, shown
+from holdfast.coding_agents.programs import WRAPPED
+from holdfast.coding_agents.wrapped_names import after, before, late, resting, shown
 from holdfast.errors import HoldfastError
 from holdfast.system import foreground
 
@@ -26,14 +27,14 @@ if TYPE_CHECKING:
     from holdfast.workspace.capture import Progress
     from holdfast.workspace.watch import Watcher
 
-PROGRAM = "wrap"
-"""Whose checkpoints these are, in their states and tags."""
 _LOOK_SECONDS = 2.0
 """How often files are looked at where nobody tells of changes."""
 _SHARE = 10
 """Looking takes at most one in so many seconds."""
 _PATIENCE = 15
 """Files that do not come to rest are kept all the same after so many times the rest."""
+_AGAIN_SECONDS = 3.0
+"""How often a store is tried that could not be opened."""
 _BREATH = 0.05
 """Seconds in which changes are gathered, so that many of them cost little."""
 
@@ -86,18 +87,30 @@ class Wrapping:
         logger, said = logging.getLogger("holdfast"), _Warnings(self.warnings)
         logger.addHandler(said)  # nothing is said in the middle of what the program shows
         try:
-            with self._open() as (client, workspace):
-                self._attempt(lambda: self._keep_before(client, workspace))
+            while not self._work():
                 self._is_ready.set()
-                while self._files_rest(workspace):
-                    self._attempt(lambda: self._keep_changes(client, workspace))
-                self._attempt(lambda: self._keep_after(client, workspace))
-        except Exception as error:  # whatever it is, the program must not suffer from it
-            self._note(error)
+                if self._is_over(_AGAIN_SECONDS):
+                    break
         finally:
             self._is_ready.set()
             logger.removeHandler(said)
             os.close(self._over)
+
+    def _work(self) -> bool:
+        """Keep files until the program has ended; False if the store cannot be opened now."""
+        try:
+            with self._open() as (client, workspace):
+                is_late = self._is_ready.is_set()
+                first = self._keep_changes if is_late else self._keep_before
+                self._attempt(lambda: first(client, workspace))
+                self._is_ready.set()
+                while self._files_rest(workspace):
+                    self._attempt(lambda: self._keep_changes(client, workspace))
+                self._attempt(lambda: self._keep_after(client, workspace))
+                return True
+        except Exception as error:  # whatever it is, the program must not suffer from it
+            self._note(error)
+            return False
 
     def _attempt(self, keep: Callable[[], None]) -> None:
         try:
@@ -117,7 +130,7 @@ class Wrapping:
     def _keep_changes(self, client: SyncClient, workspace: Workspace) -> None:
         def name(snapshot: Snapshot) -> str | None:
             if self._last is None:
-                return f"files of {self._command}"
+                return late(self._command)
             if snapshot.tree_id == self._last.tree_id:
                 return None
             return resting(workspace.diff(self._last, snapshot))
@@ -151,8 +164,8 @@ class Wrapping:
                 agent_id=self.agent_id,
                 session_id=self.session_id,
                 name=called,
-                state={"program": PROGRAM, "event": event, "command": self._command, **more},
-                tags={"program": PROGRAM, "event": event},
+                state={"program": WRAPPED, "event": event, "command": self._command, **more},
+                tags={"program": WRAPPED, "event": event},
                 parent=head[0] if head else None,
             )
         self._last = snapshot

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.cli.access.naming import Names
-from holdfast.cli.exits import Refused, UsageError
+from holdfast.cli.exits import NotFound, Refused, UsageError
 from holdfast.coding_agents.recorded import main_session_of, program_of
 from holdfast.stores.base import Query
 from holdfast.system.terminal_text import clean
+from holdfast.workspace import registry
+from holdfast.workspace.local_state import directory_of, own_name
 
 if TYPE_CHECKING:
     from holdfast.client import SyncClient
@@ -29,8 +34,9 @@ def meant(
     found = _session(names, session)
     if checkpoint is None:
         return found, None
-    target = names.checkpoint(checkpoint, f"{found.agent_id}/{found.session_id}")
-    if target.checkpoint_id in {info.checkpoint_id for info in points(client, found)}:
+    on_way = points(client, found)
+    target = _named(names, checkpoint, found, on_way)
+    if target.checkpoint_id in {info.checkpoint_id for info in on_way}:
         return found, target
     if session is None:
         _check_is_coding(target)
@@ -41,17 +47,49 @@ def meant(
     )
 
 
+def _named(
+    names: Names, given: str, session: SessionInfo, on_way: Sequence[CheckpointInfo]
+) -> CheckpointInfo:
+    """Return the checkpoint that is meant: by what it is called also one before a fork."""
+    try:
+        return names.checkpoint(given, f"{session.agent_id}/{session.session_id}")
+    except NotFound:
+        called = next((info for info in on_way if info.step_name == given), None)
+        if called is None:
+            raise
+        return called
+
+
+def current(names: Names) -> SessionInfo | None:
+    """Return the newest session of a coding agent, one that worked in this directory if any did."""
+    coding = [each for each in names.sessions if program_of(each.head) is not None]
+    known = _known_here(names)
+    here = (each for each in coding if registry.digest(each.agent_id, each.session_id) in known)
+    newest = next(here, coding[0] if coding else None)
+    return None if newest is None else main_session(names, newest.head)
+
+
+def _known_here(names: Names) -> Sequence[bytes]:
+    """Return the sessions that are known to have worked in this directory, or in one above it."""
+    here = Path.cwd().resolve()
+    for folder in (here, *here.parents):
+        place = directory_of(names.store, own_name(os.fsencode(folder)))
+        known = None if place is None else registry.read(place)
+        if known is not None and known.root == os.fsencode(folder):
+            return known.sessions
+    return ()
+
+
 def _session(names: Names, given: str | None) -> SessionInfo:
     if given is None:
-        coding = (each for each in names.sessions if program_of(each.head) is not None)
-        newest = next(coding, None)
+        newest = current(names)
         if newest is None:
             names.session(None)  # which says so if there is none at all
             raise Refused(
                 "no session here was recorded of a coding agent: `holdfast hook install` has one "
                 "recorded, and `holdfast rollback` takes back any other session"
             )
-        return main_session(names, newest.head)
+        return newest
     found = names.session(given)
     _check_is_coding(found.head)
     return main_session(names, found.head)

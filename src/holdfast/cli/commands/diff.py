@@ -11,7 +11,7 @@ from holdfast.cli.access.opening import open_client
 from holdfast.cli.access.plumbing import MESSAGES, without_plumbing
 from holdfast.cli.exits import OK, NotFound
 from holdfast.cli.output.file_changes import MANY, changed_files, lines_by_file, plus_minus
-from holdfast.cli.output.messages import MessageChanges, changed, messages_of
+from holdfast.cli.output.messages import MessageChanges, changed, messages_of, with_prompt
 from holdfast.cli.output.terminal import Terminal
 from holdfast.cli.output.units import many
 from holdfast.cli.output.values import short
@@ -108,7 +108,8 @@ def run(options: Namespace, terminal: Terminal) -> int:
     for line in () if is_coding else shown:
         terminal.line(line)
     if not changes and not files and not said:
-        own = f" (but {many(hidden, 'change')} in what the framework keeps for itself: --all)"
+        whose = "hook notes beside" if is_coding else "framework keeps for itself"
+        own = f" (but {many(hidden, 'change')} in what the {whose}: --all)"
         terminal.line("no changes" + (own if hidden else ""))
     return OK
 
@@ -122,9 +123,8 @@ def _said(client: SyncClient, old: CheckpointInfo, new: CheckpointInfo) -> Messa
     if not is_coding and "custom" in (old.framework.value, new.framework.value):
         return None
     try:
-        before, now = (
-            messages_of(client.restore(info.checkpoint_id, on_unknown="raw")) for info in (old, new)
-        )
+        kept = [client.restore(info.checkpoint_id, on_unknown="raw") for info in (old, new)]
+        before, now = (with_prompt(messages_of(each), each) for each in kept)
     except AdapterError:  # whose state is none of the framework's is compared by its paths
         return None
     return changed(before, now) if before or now else None

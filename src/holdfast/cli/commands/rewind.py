@@ -71,6 +71,7 @@ def run(options: Namespace, terminal: Terminal) -> int:
         raise UsageError("--to takes files and conversation: leave out --files and --conversation")
     with open_client(options) as client:
         session, target = meant(client, options.checkpoint, options.session)
+        _check_conversation(session, options)
         if target is None:
             target = _chosen(client, session, options, terminal)
         try:
@@ -80,6 +81,22 @@ def run(options: Namespace, terminal: Terminal) -> int:
                 f"{error}. The files alone can be put back: holdfast rewind "
                 f"{target.checkpoint_id} --files"
             ) from error
+
+
+def _check_conversation(session: SessionInfo, options: Namespace) -> None:
+    """Take the files alone where there is no conversation: with a program that was wrapped."""
+    from holdfast.coding_agents.programs import WRAPPED
+
+    if session.head.metadata.get("program") != WRAPPED:
+        return
+    if options.conversation or options.to is not None:
+        what = "--conversation" if options.conversation else "--to"
+        raise Refused(
+            f"session {clean(session.session_id)!r} is of a program that was wrapped, and has "
+            f"files alone: leave out {what}"
+            + (", and use `holdfast fork --to`" if options.to is not None else "")
+        )
+    options.files = True
 
 
 def _chosen(
@@ -128,7 +145,7 @@ def _rewind(
             to=None if options.to is None else Path(os.path.abspath(options.to)),
         )
         if not terminal.json:
-            happened = since(client, session, target)
+            happened = since(client, going)
             preview(going, happened, workspace, ShortIds(client.store, [target]), terminal)
         if options.dry_run:
             if terminal.json:
@@ -213,7 +230,29 @@ def _elsewhere(
         below = rewinding.project_of(client, going.session, before).relative_to(before)
         project = root / below if (root / below).is_dir() else root
     with Workspace(root, store=client) as workspace:
-        return rewinding.carry_out(client, going, workspace, project), project
+        done = rewinding.carry_out(client, going, workspace, project)
+    _say_hook(going, project, terminal)
+    return done, project
+
+
+def _say_hook(going: Rewind, project: Path, terminal: Terminal) -> None:
+    """Say so if what is done in a new directory will not be recorded: settings may be ignored."""
+    from holdfast.coding_agents import programs
+    from holdfast.coding_agents.recorded import program_of
+    from holdfast.errors import CodingAgentError
+
+    program = program_of(going.target)
+    known = None if program is None else programs.settings(program.name)
+    if program is None or known is None or terminal.json:
+        return
+    try:
+        is_there = any(known.installed(known.file(scope, project)) for scope in known.scopes)
+    except CodingAgentError:  # settings that are not understood are said where they are changed
+        return
+    if not is_there:
+        terminal.line(
+            f"its steps are not recorded there yet: holdfast hook install {program.name} does that"
+        )
 
 
 def _has_files(client: SyncClient, going: Rewind, directory: Path) -> bool:

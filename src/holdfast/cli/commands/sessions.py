@@ -53,6 +53,9 @@ def run(options: Namespace, terminal: Terminal) -> int:
     shown_names = {each.head.checkpoint_id: _name(each) for each in found}
     names = max(map(width, shown_names.values()), default=0)
     agents = max((width(clean(each.agent_id)) for each in found), default=0)
+    has_steps = any("program" in each.head.metadata for each in found)
+    counts = max((len(many(each.checkpoints, "checkpoint")) for each in found), default=0)
+    counts = counts if has_steps else 0
     for each in found:
         progress = plans.get(each.head.checkpoint_id)
         line = [
@@ -60,7 +63,7 @@ def run(options: Namespace, terminal: Terminal) -> int:
             pad(clean(each.agent_id), agents),
             terminal.paint(short(each.head.checkpoint_id), "id"),
             pad(age(each.head.created_at), 8),
-            many(each.checkpoints, "checkpoint"),
+            pad(many(each.checkpoints, "checkpoint"), counts),
             *([f"{progress} tasks"] if progress else []),
         ]
         if "program" in each.head.metadata:  # recorded of a coding agent: what it did last

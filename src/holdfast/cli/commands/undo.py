@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 from holdfast.cli.access.naming import Names
 from holdfast.cli.access.opening import open_client
 from holdfast.cli.access.recoveries import UNDONE, last_recovery
-from holdfast.cli.access.rewind_points import main_session
+from holdfast.cli.access.rewind_points import current, main_session
 from holdfast.cli.access.session_run import SessionFiles, opened
 from holdfast.cli.access.undo_rewind import undo_rewind
 from holdfast.cli.commands.rollback import add_common, go_back
 from holdfast.cli.exits import OK, Refused, UsageError
 from holdfast.cli.output.terminal import Terminal
 from holdfast.cli.parsing import Parser, add_session
+from holdfast.coding_agents.recorded import program_of
 from holdfast.coding_agents.undoing import last_rewind
 from holdfast.system.terminal_text import clean
 
@@ -54,6 +55,8 @@ def run(options: Namespace, terminal: Terminal) -> int:
         if options.named is not None and options.session not in (None, options.named):
             raise UsageError("name the session once: behind the command, or with --session")
         session = names.session(options.session or options.named)
+        if options.session is None and options.named is None and program_of(session.head):
+            session = current(names) or session  # others may work in other directories
         chain = [session.head, *client.ancestors(session.head.checkpoint_id)]
         back = next((info for info in chain if ROLLED_BACK_FROM in info.metadata), None)
         rewound = last_rewind(chain)

@@ -9,7 +9,7 @@ import shutil
 import sys
 from argparse import Namespace
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from importlib.util import find_spec
 from pathlib import Path, PurePath
@@ -21,7 +21,7 @@ from holdfast.cli.output.escaping import json_text
 from holdfast.cli.output.terminal import Terminal
 from holdfast.cli.output.units import many
 from holdfast.cli.parsing import Parser
-from holdfast.system import foreground
+from holdfast.system import foreground, patience
 from holdfast.system.terminal_text import clean
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 _REST = 1.0
 _LONGEST_REST = 3600.0
+_LOCK_SECONDS = 5.0
+"""A program waits for its start, so a store that another has locked is not waited for longer."""
 
 
 def set_up(parser: Parser) -> None:
@@ -103,12 +105,14 @@ def run(options: Namespace, terminal: Terminal) -> int:
         wrapping.end(code, foreground.name_of(code))
     except KeyboardInterrupt:
         terminal.hint("interrupted: the files were not kept as they are at the end")
-    _tell(wrapping, code, terminal)
+    with suppress(OSError):  # the terminal may have gone with the program
+        _tell(wrapping, code, terminal)
     return code
 
 
 def _not_started(program: str, code: int, reason: str, terminal: Terminal) -> int:
-    terminal.hint(f"{clean(program)} was not started: {reason}")
+    if sys.stderr is not None:
+        terminal.hint(f"{clean(program)} was not started: {reason}")
     return code
 
 
@@ -122,6 +126,7 @@ def _opened(options: Namespace) -> Iterator[tuple[SyncClient, Workspace]]:
     """Open the store that is meant, and the project; the files of a home are nobody's project."""
     from holdfast.workspace import Workspace
 
+    patience.limit(_LOCK_SECONDS)
     here, home = Path.cwd(), Path.home().resolve()
     location = location_of(options, create=True)
     root = location.folder or here
@@ -139,6 +144,8 @@ def _opened(options: Namespace) -> Iterator[tuple[SyncClient, Workspace]]:
 
 def _tell(wrapping: Wrapping, code: int, terminal: Terminal) -> None:
     """Say in one line what became of it, on standard error: the output is the program's."""
+    if sys.stderr is None:  # closed by who started this; print would take standard output
+        return
     kept = many(len(wrapping.kept), "checkpoint")
     if terminal.json:
         said = {

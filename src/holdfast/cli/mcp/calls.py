@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.exits import Fault, NotFound, Refused
 from holdfast.cli.mcp.arguments import ArgumentError, checked
-from holdfast.cli.mcp.caller import caller_of
+from holdfast.cli.mcp.caller import Caller, caller_of
 from holdfast.cli.mcp.protocol import Call
 from holdfast.cli.mcp.tool_table import SCHEMAS
 from holdfast.errors import HoldfastError
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _LONGEST = 2000
 """Characters of an error."""
+_SAY_PROJECT = ("claude-code", "gemini-cli")
+"""Programs that set CLAUDE_PROJECT_DIR."""
 
 
 class Calls:
@@ -30,9 +32,7 @@ class Calls:
     def __init__(self, options: Namespace) -> None:
         self._options = options
         self._session: str | None = options.session
-        project = options.workspace or Path(os.environ.get("CLAUDE_PROJECT_DIR") or ".")
-        if project.is_dir():
-            os.chdir(project)  # the store is looked for from there
+        self._began_in = os.path.abspath(options.workspace or ".")
 
     def __call__(self, call: Call | None) -> dict[str, Any]:
         """Return the result of a call; without one, get ready for the first."""
@@ -48,17 +48,15 @@ class Calls:
             if os.environ.get("HOLDFAST_DEBUG"):
                 raise
             return _failed(Fault(error))
-        return {
-            "content": [{"type": "text", "text": answer.text}],
-            "structuredContent": answer.data,
-            "isError": False,
-        }
+        return {**_said(answer.text), "structuredContent": answer.data, "isError": False}
 
     def _answer(self, call: Call, arguments: dict[str, Any]) -> Answer:
         from holdfast.cli.access.opening import location_of, open_location
         from holdfast.cli.mcp.tools import Tools
         from holdfast.workspace import Workspace
 
+        caller = caller_of(call)
+        os.chdir(self._project(caller))  # the store is looked for from there
         location = location_of(self._options, create=True)
         root = self._root(location.folder)
         if call.tool != "checkpoint" and location.path is not None and not location.path.exists():
@@ -67,10 +65,16 @@ class Calls:
             open_location(location, create=True) as client,
             Workspace(root, store=client) as workspace,
         ):
-            tools = Tools(client, workspace, caller_of(call), self._options.agent, self._session)
+            tools = Tools(client, workspace, caller, self._options.agent, self._session)
             answer: Answer = getattr(tools, call.tool)(**arguments)
             self._session = tools.session
         return answer
+
+    def _project(self, caller: Caller) -> str:
+        """Return where the program works; in others the variable is that of who runs them."""
+        if self._options.workspace is None and caller.program in _SAY_PROJECT:
+            return os.environ.get("CLAUDE_PROJECT_DIR") or self._began_in
+        return self._began_in
 
     def _root(self, above: Path | None) -> Path:
         """Return the directory that is kept: the one that was named, else the project's."""
@@ -100,7 +104,11 @@ def _nothing_yet(tool: str, root: Path) -> Answer:
 
 
 def _failed(error: Exception) -> dict[str, Any]:
+    return {**_said(str(error), _LONGEST), "isError": True}
+
+
+def _said(text: str, longest: int | None = None) -> dict[str, Any]:
+    """Return text as it may be shown: names come from stored data, and steer no terminal."""
     from holdfast.cli.output.escaping import printable
 
-    text = printable(str(error))[:_LONGEST]
-    return {"content": [{"type": "text", "text": text}], "isError": True}
+    return {"content": [{"type": "text", "text": printable(text)[:longest]}]}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.cli.mcp.caller import Caller
 from holdfast.client.with_files import snapshot_of
-from holdfast.coding_agents import programs
+from holdfast.coding_agents.recorded import main_session_of, program_of
 from holdfast.stores.base import Query
 from holdfast.workspace import registry
 
@@ -78,9 +78,8 @@ def workspace_knows(workspace: Workspace, session: SessionInfo) -> bool:
 def _is_of(session: SessionInfo, program: str | None) -> bool:
     """Return whether a coding agent works in a session: itself, and no subagent of it."""
     head = session.head
-    told = head.metadata.get("program")
-    its = told if isinstance(told, str) else session.agent_id
+    its = program_of(head)
     is_only_forked = session.checkpoints == 1 and head.parent_id is not None
-    if is_only_forked or "subagent_id" in head.metadata or its not in programs.NAMES:
+    if its is None or is_only_forked or main_session_of(head) != session.session_id:
         return False
-    return program is None or its == program
+    return program is None or its.name == program

@@ -193,5 +193,24 @@ TOOLS = (
         ),
         destroys=True,
     ),
+    _tool(
+        "rewind",
+        "Prepare going back with the conversation",
+        "Put all files back to a checkpoint, and write the conversation up to there as a new "
+        "session of this program. You cannot switch to it yourself: tell the user the command "
+        "that is returned, and do nothing more. Files and conversation as they are now are kept.",
+        _object(["checkpoint"], checkpoint=_checkpoint("where to go back to")),
+        _given(
+            command=_is("string", "what the user is to run to go on from there"),
+            session_id=_is("string", "the new session"),
+            checkpoint_id=_ID,
+            target=_is("string", "the checkpoint whose files are here now"),
+            prompt=_maybe("string", "what the user had asked at that point, to be worded anew"),
+            written={**_PATHS, "description": "files that are other than you remember them"},
+            removed={**_PATHS, "description": "files that are not there any more"},
+            more=_MORE,
+        ),
+        destroys=True,
+    ),
 )
 SCHEMAS = {tool["name"]: tool["inputSchema"] for tool in TOOLS}

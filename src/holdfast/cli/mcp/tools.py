@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.access.naming import Names, name_of
@@ -164,6 +166,35 @@ class Tools:
             data,
             f"the files are those of {checkpoint}, where session {name} begins; {left} has the "
             f"files as they were, and {current} is the current session",
+        )
+
+    def rewind(self, checkpoint: str) -> Answer:
+        """Put the files back, and have the conversation up to there ready to go on with."""
+        from holdfast.coding_agents import rewinding
+
+        target, _ = self._own(checkpoint)
+        session = self._session_of(target)
+        going = rewinding.look(self._client, session, target, self._workspace)
+        project = rewinding.project_of(self._client, session, Path(self._workspace.path))
+        done = rewinding.carry_out(self._client, going, self._workspace, project)
+        if done.resume is None or done.files is None:
+            raise Refused(f"checkpoint {target.checkpoint_id} has no conversation to go back to")
+        written, removed = list(done.files.written), list(done.files.removed)
+        command = shlex.join(done.resume)
+        data = {
+            "command": command,
+            "session_id": done.session_id,
+            "checkpoint_id": done.checkpoint_id,
+            "target": target.checkpoint_id,
+            "prompt": going.prompt,
+            "written": written[:MOST_PATHS],
+            "removed": removed[:MOST_PATHS],
+            "more": _beyond(written, removed),
+        }
+        return Answer(
+            data,
+            f"the files are those of {target.step_name or target.checkpoint_id!r}. Tell the user "
+            f"to leave this conversation and go on with: {command}",
         )
 
     def _current(self) -> SessionInfo | None:

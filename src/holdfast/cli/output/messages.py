@@ -20,6 +20,20 @@ def messages_of(checkpoint: Checkpoint) -> list[Said]:
     return messages_in(checkpoint.framework.value, checkpoint.execution_state)
 
 
+def with_prompt(messages: list[Said], checkpoint: Checkpoint) -> list[Said]:
+    """Return messages with the prompt at which a checkpoint was recorded, if it was.
+
+    A coding agent tells its hook of a prompt before it writes that down.
+    """
+    state = checkpoint.execution_state
+    if "program" not in checkpoint.metadata or not isinstance(state, dict):
+        return messages
+    prompt = state.get("prompt") if state.get("moment") == "prompt" else None
+    if not isinstance(prompt, str) or (messages and messages[-1].text == prompt):
+        return messages
+    return [*messages, Said("user", [{"type": "text", "content": prompt}])]
+
+
 @dataclass(frozen=True)
 class MessageChanges:
     """What was said in one checkpoint and not in another."""

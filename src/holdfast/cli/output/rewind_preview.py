@@ -105,7 +105,7 @@ def preview(
         _files(going.files, counts, workspace.path, terminal)
     elif going.to is not None:
         terminal.line(f"  files         as they were, in the new directory {clean(str(going.to))}")
-    _conversation(going, terminal)
+    _conversation(going, happened.unsaid, terminal)
     if going.snapshot is not None and going.to is None:
         _stays(happened, terminal)
     _live(going, terminal)
@@ -134,12 +134,10 @@ def _files(
         terminal.line(f"    … and {len(shown) - _LISTED} more")
 
 
-def _conversation(going: Rewind, terminal: Terminal) -> None:
+def _conversation(going: Rewind, left: Sequence[Said], terminal: Terminal) -> None:
     at, cut = going.conversation, going.cut
     if at is None or cut is None:
         return
-    now, kept = at.messages(at.now()), at.messages(cut.entries)
-    left = now[len(kept) :]
     step = step_of(at.info)
     is_before = at.point.moment is Moment.PROMPT
     ends = "begins anew" if cut.is_empty else f"ends {'before' if is_before else 'after'} {step}"

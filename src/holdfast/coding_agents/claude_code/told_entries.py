@@ -13,6 +13,9 @@ from holdfast.core.conversation.frameworks.claude_entries import Entry, made_uui
 
 _COMMON = ("isSidechain", "userType", "entrypoint", "cwd", "sessionId", "version", "gitBranch")
 
+_LOOKED_AT = 500
+"""Lines at the end of a long conversation: a call that ends now was asked for not long ago."""
+
 
 def with_told(entries: Sequence[Any], told: Told) -> list[Any]:
     """Return entries with the call and its result, or the last message, of which an event tells.
@@ -20,7 +23,7 @@ def with_told(entries: Sequence[Any], told: Told) -> list[Any]:
     The program writes its lines a tenth of a second late. So a checkpoint has what it is named
     after, also where the program is ended before it wrote that down.
     """
-    lines = Lines(entries)
+    lines = Lines(entries[-_LOOKED_AT:])
     made: list[Entry] = []
     if told.moment is Moment.CALL and told.call_id is not None:
         made = _call(lines, told, told.call_id)

@@ -109,4 +109,5 @@ def _of_ours(hook: Any, file: Path) -> Known | None:
     if words is None:
         return None
     is_trusted = status in ("trusted", "managed")
-    return Known(key, event, its_hash, words, is_trusted, hook.get("enabled") is not False)
+    named = event[:1].upper() + event[1:]  # as hooks.json has it
+    return Known(key, named, its_hash, words, is_trusted, hook.get("enabled") is not False)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from holdfast.coding_agents import json_file
+from holdfast.coding_agents import hook_entries, json_file
 from holdfast.coding_agents.gemini_cli.projects import home
 from holdfast.coding_agents.json_file import JsonStyle
 from holdfast.coding_agents.json_settings import JsonHooks
@@ -33,13 +32,20 @@ class GeminiCliSettings(JsonHooks):
         """Return the file that says which hooks there are."""
         return (home() if scope == "user" else folder / ".gemini") / "settings.json"
 
+    def found(self, file: Path) -> dict[str, list[str]]:
+        """Return the commands of the hook that are there, by event, beside comments too."""
+        settings = json_file.read_commented(file)
+        if not hook_entries.is_as_known(settings):
+            return super().found(file)
+        return hook_entries.found(settings, "gemini-cli")
+
     def advice(self, file: Path, folder: Path) -> list[str]:
         """Return what the user still has to do so that the program runs the hook."""
         places = {file, *(self.file(scope, folder) for scope in self.scopes)}
         said = [
             f"{place} says hooksConfig.{what}: Gemini CLI does not run the hook until that is gone"
             for place in sorted(places)
-            for what in _disabled(self._read(place)[0])
+            for what in _disabled(json_file.read_commented(place))
         ]
         if not self._is_trusted(folder):
             said.append(
@@ -51,9 +57,8 @@ class GeminiCliSettings(JsonHooks):
     def _is_trusted(self, folder: Path) -> bool:
         if os.environ.get("GEMINI_CLI_TRUST_WORKSPACE") == "true":
             return True
-        security = self._read(self.file("user", folder))[0].get("security")
-        trust = security.get("folderTrust") if isinstance(security, Mapping) else None
-        if isinstance(trust, Mapping) and trust.get("enabled") is False:
+        users = json_file.read_commented(self.file("user", folder))
+        if _at(users, "security", "folderTrust", "enabled") is False:
             return True
         given = os.environ.get("GEMINI_CLI_TRUSTED_FOLDERS_PATH")
         return is_trusted(Path(given) if given else home() / "trustedFolders.json", folder)
@@ -62,29 +67,30 @@ class GeminiCliSettings(JsonHooks):
         try:
             return super()._read(file)
         except CodingAgentError as error:
-            if json_file.has_comments(file):
-                raise CodingAgentError(
-                    f"{file} has comments, which would be lost: nothing was changed. Take them "
-                    "out, or install the hook with --user"
-                ) from error
-            raise
+            if not json_file.has_comments(file):
+                raise
+            raise CodingAgentError(
+                f"{file} has comments, which would be lost: nothing was changed. Take them out, or "
+                "install the hook for yourself in all projects (--user)"
+            ) from error
 
 
-def _disabled(settings: Mapping[str, Any]) -> list[str]:
-    given = settings.get("hooksConfig")
-    if not isinstance(given, Mapping):
-        return []
-    named = given.get("disabled")
+def _at(settings: Any, *names: str) -> Any:
+    for name in names:
+        settings = settings.get(name) if isinstance(settings, Mapping) else None
+    return settings
+
+
+def _disabled(settings: Any) -> list[str]:
+    named = _at(settings, "hooksConfig", "disabled")
     is_named = isinstance(named, list) and "holdfast" in named
-    return ["enabled = false"] * (given.get("enabled") is False) + ["disabled"] * is_named
+    is_off = _at(settings, "hooksConfig", "enabled") is False
+    return ["enabled = false"] * is_off + ["disabled"] * is_named
 
 
 def is_trusted(file: Path, folder: Path) -> bool:
     """Return whether a list says that a folder is trusted: of what fits, the longest path does."""
-    try:
-        rules = json.loads(file.read_text())
-    except (OSError, ValueError, RecursionError):
-        return False
+    rules = json_file.read_commented(file)
     real = Path(os.path.realpath(folder))
     fitting = [
         (len(os.path.normpath(path)), level)

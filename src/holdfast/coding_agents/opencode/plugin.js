@@ -28,6 +28,7 @@ export const Holdfast = async ({ client, directory }) => {
   const results = new Map() // of calls that were told, for until opencode has written them
   const errors = new Map() // of sessions that are about to stop
   const open = new Map() // the calls of each session that have not ended
+  const busy = new Set() // sessions of which something was told since they were idle
   let patience = PATIENCE
   let waiting = 0
   let running // the command, while it runs
@@ -106,6 +107,7 @@ export const Holdfast = async ({ client, directory }) => {
   }
 
   async function tell(session, event, what) {
+    busy.add(session)
     const root = await rootOf(session)
     if (what.call_id) await neighboursEnded(session)
     const conversation = await conversationOf(session)
@@ -191,8 +193,10 @@ export const Holdfast = async ({ client, directory }) => {
     errors.delete(session)
     open.delete(session)
     inOrder(async () => {
+      if (!busy.has(session)) return // it is said once more after an error
       const event = (await rootOf(session)) === session ? "session.idle" : "subagent.idle"
       await tell(session, event, { error })
+      busy.delete(session)
     })
   }
 

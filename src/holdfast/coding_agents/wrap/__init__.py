@@ -1,0 +1,1 @@
+"""What is special about programs that run under ``holdfast wrap``."""
