@@ -62,7 +62,9 @@ def test_what_is_kept_is_what_the_program_needs_to_go_on(tmp_path: Path) -> None
     [
         ({"output": {"stdout": "made", "stderr": ""}}, "made", None),
         ({"error": "Exit code 3\noops"}, "Exit code 3\noops", True),
-        ({"output": {"filePath": "a"}}, '{"filePath": "a"}', None),
+        ({"output": {"type": "create", "filePath": "/a"}}, "/a is written.", None),
+        ({"output": {"type": "text", "file": {"content": "one"}}}, "one", None),
+        ({"output": {"status": "async_launched"}}, '{"status": "async_launched"}', None),
     ],
 )
 def test_a_result_that_is_not_written_yet_is_kept_as_it_was_told(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -43,11 +43,25 @@ def _call(lines: Lines, told: Told, call_id: str) -> list[Entry]:
     else:
         asked = lines.entries[place]
     failed = told.error is not None
-    content = result_content(told.error if failed else told.output)
+    content = result_content(told.error if failed else _words(told.output))
     result = {"tool_use_id": call_id, "type": "tool_result", "content": content}
     message = {"role": "user", "content": [{**result, "is_error": True} if failed else result]}
     own = _entry(asked, told, "user", message, made_uuid("result", call_id))
     return [*([asked] if place is None else []), own]
+
+
+def _words(output: Any) -> Any:
+    """Return what a tool gave without the program's own bookkeeping, where that is known."""
+    if not isinstance(output, Mapping):
+        return output
+    file = output.get("file")
+    if isinstance(file, Mapping) and isinstance(file.get("content"), str):  # of Read
+        return file["content"]
+    if isinstance(output.get("filePath"), str):  # of Write and Edit
+        return f"{output['filePath']} is written."
+    if isinstance(output.get("content"), list) and output.get("status") == "completed":  # of Agent
+        return output["content"]
+    return output
 
 
 def _last_message(lines: Lines, told: Told, said: str) -> list[Entry]:
