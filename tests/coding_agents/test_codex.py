@@ -332,9 +332,8 @@ def test_a_user_goes_on_in_the_terminal(codex: Codex) -> None:
         back = codex.holdfast("rewind", point(codex, session, name), "--yes")
         command = [codex.program, *back["resume"][1:], "--dangerously-bypass-hook-trust"]
         with Terminal(command, codex.project, codex.environment) as terminal:
-            terminal.shows("OpenAI Codex")
             terminal.shows(shown)
-            terminal.shows("for shortcuts")
+            terminal.shows("GPT-5.5 default")  # it has read the session
             terminal.press("Go on from here.")
             terminal.shows("Go on from here.")
             terminal.press("\r")
