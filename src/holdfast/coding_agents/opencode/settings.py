@@ -67,8 +67,8 @@ class OpencodeSettings:
         if not all((each / fetched).is_dir() for each in (_config(), file.parent.parent)):
             said.append(
                 "the first time, opencode fetches a package for plugins from the network; without "
-                "a network it tries for a minute or two at every start, unless its environment has "
-                "npm_config_fetch_retries=0"
+                "a network it tries for a minute or two at every start (docs/coding-agents.md says "
+                "how to spare that)"
             )
         return said
 
