@@ -609,7 +609,7 @@ def test_opencode_itself_takes_the_conversation_in_within_the_project(
 ) -> None:
     seen, project = tmp_path / "seen", tmp_path / "a project"
     project.mkdir()
-    does = f'cp "$2" "{seen}"; stat -c %a "$2" "$PWD" >&2; pwd > "{seen}.pwd"; echo "$1 ses_new"'
+    does = f'cp "$2" "{seen}"; pwd > "{seen}.pwd"; echo "$1 ses_new"'
     monkeypatch.setenv("HOLDFAST_OPENCODE", program_that(tmp_path, does))
     cut = TRANSCRIPT.cut(POINTS["write hello.txt"], NOTHING)
 
