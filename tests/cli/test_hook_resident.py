@@ -213,6 +213,17 @@ def test_a_start_looks_at_all_files_and_records_nothing(hooks: Hooks) -> None:
     assert list(hooks.files()) == ["first"]
 
 
+@pytest.mark.parametrize("helper", ["on", "off"])
+def test_a_program_that_only_starts_makes_no_store(hooks: Hooks, helper: str) -> None:
+    (hooks.project / ".holdfast").rmdir()
+
+    hooks.ok(hooks.event("SessionStart"), HOLDFAST_HOOK_HELPER=helper)
+    assert not (hooks.project / ".holdfast").exists()
+    hooks.ok(hooks.event(call="first"), HOLDFAST_HOOK_HELPER=helper)
+
+    assert list(hooks.files()) == ["first"]
+
+
 def test_a_long_event_comes_through(hooks: Hooks) -> None:
     hooks.ok(hooks.event(call="long", tool_response={"stdout": "x" * 5_000_000}))
 
@@ -327,6 +338,18 @@ def test_a_helper_that_is_stopped_costs_one_event_and_is_replaced(hooks: Hooks) 
     assert "silent for 2 s" in hooks.problem
     assert {"before", "after"} <= hooks.files().keys()
     wait_until(lambda: stopped not in hooks.helpers(), "the end of the one that was stopped")
+
+
+def test_a_stopped_helper_that_nobody_follows_leaves_nothing(hooks: Hooks) -> None:
+    hooks.ok()
+    hooks.fault("", is_patient=False)
+    for pid in hooks.helpers():
+        os.kill(pid, signal.SIGSTOP)
+
+    assert hooks().code == 1
+    hooks.are_gone()
+
+    assert hooks.left() == []
 
 
 @pytest.mark.parametrize("helper", ["on", "off"])

@@ -251,8 +251,8 @@ class Helper:
                 return False
             if self._is_met_here():
                 os.unlink(self._meeting.socket)
-                if lock is not None:
-                    os.unlink(self._meeting.lock)
+            if lock is not None and not os.path.lexists(self._meeting.socket):
+                os.unlink(self._meeting.lock)
             self._listener.close()
         finally:
             if lock is not None:

@@ -68,10 +68,15 @@ class Work:
 
     def _record(self, request: Request, told: Told, store: str | None, agent: str | None) -> Answer:
         from holdfast.coding_agents import recording
+        from holdfast.coding_agents.hook_log import HookLog
         from holdfast.coding_agents.told import Moment
 
         location = recording.location_from(request.folder, store)
+        is_start = told.moment is Moment.START
         try:
+            if self._project is None and is_start and not recording.is_there(location):
+                HookLog.of(request.folder).arrived(told.program, told.event)
+                return Answer(DONE, recording.as_json(recording.nothing_of(told)))
             if self._project is None:
                 self._project = recording.Project(request.folder, location, watch=True)
                 self._is_cold = True
@@ -82,7 +87,7 @@ class Work:
             if location.path is None or location.path.is_absolute():
                 os.chdir("/")  # so that nothing is kept from being unmounted
         self._project.log.arrived(told.program, told.event)
-        if told.moment is Moment.START:
+        if is_start:
             recorded = recording.nothing_of(told)
         else:
             recorded = self._project.record(told, agent, request.event_id)
