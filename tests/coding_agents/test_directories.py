@@ -37,12 +37,20 @@ def written(program: RealProgram) -> str:
     return str(found["checkpoint_id"])
 
 
+def trust(program: RealProgram, folder: Path) -> None:
+    """Trust a directory, which Codex asks its user for before it runs hooks that lie there."""
+    if program.name == "codex":
+        with (program.home / ".codex" / "config.toml").open("a") as file:
+            file.write(f'\n[projects."{folder}"]\ntrust_level = "trusted"\n')
+
+
 def test_files_and_conversation_go_on_in_a_new_directory(program: RealProgram) -> None:
     before = program.files()
     told = next(each for each in program.requests if each.said[-1][0] == "result")
     second = program.project.parent / "second try"
 
     back = program.holdfast("rewind", written(program), "--to", str(second), "--yes")
+    trust(program, second)
     asked = program.ask("Go on from here.", resume=back["resume"], folder=second)
 
     assert asked.code == 0, asked
