@@ -224,7 +224,19 @@ def test_settings_that_are_not_as_expected_are_left_alone(project: Project, text
     assert project.settings.read_text() == text
     assert not (project.directory / ".holdfast").exists()
     code, said = project.status("claude-code")
-    assert (code, str(project.settings) in said["programs"][0]["faults"][0]) == (1, True)
+    assert (code, str(project.settings) in said["programs"][0]["advice"][0]) == (1, True)
+    assert str(project.settings) in project("hook", "status", "claude-code").out
+
+
+def test_settings_elsewhere_that_cannot_be_read_do_not_stand_in_the_way(project: Project) -> None:
+    project.put(project.users, "{ // comments\n}")
+
+    project.ok("hook", "install", "claude-code")
+
+    assert project.tells("Stop") == [0]
+    code, said = project.status("claude-code")
+    assert (code, said["programs"][0]["works"]) == (0, True)
+    assert str(project.users) in said["programs"][0]["advice"][0]
 
 
 def test_settings_that_were_made_are_removed_and_what_was_recorded_stays(project: Project) -> None:
