@@ -300,6 +300,29 @@ def test_a_thread_that_codex_forked_comes_back_whole(
     assert [each[0] for each in said[3:]] == ["agent", "call", "result", "call", "result", "user"]
 
 
+def test_what_codex_itself_took_back_stays_so(
+    codex: Codex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in codex.environment.items():
+        monkeypatch.setenv(name, value)
+    assert codex.ask("Remember this.").code == 0
+    thread = main_session(codex)
+    resume = ["codex", "resume", thread]
+    for prompt in ("Forget this.", "And this."):
+        assert codex.ask(prompt, resume=resume).code == 0
+        turn = codex.holdfast("show", point(codex, thread, f"you: {prompt}"), "--state", "turn_id")
+        with app_server(codex.project) as server:
+            server.ask("thread/resume", {"threadId": thread})
+            server.ask("thread/revert", {"threadId": thread, "beforeTurnId": turn["value"]})
+    assert codex.ask(MANY, resume=resume).code == 0
+
+    asked = go_on(codex, point(codex, thread, "patch: a.txt and"))
+
+    said = asked.requests[0].said
+    assert said[:3] == [("user", "Remember this."), ("agent", "All right."), ("user", MANY)]
+    assert [each[0] for each in said[3:]] == ["agent", "call", "result", "call", "result", "user"]
+
+
 def test_a_user_goes_on_in_the_terminal(codex: Codex) -> None:
     assert codex.ask(MANY).code == 0
     session = main_session(codex)

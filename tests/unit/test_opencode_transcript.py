@@ -283,6 +283,22 @@ def test_secrets_in_a_conversation_are_hidden() -> None:
     assert "use ***" in json.dumps(entries)
 
 
+def test_what_comes_with_every_event_is_looked_through_again_only_where_it_changed() -> None:
+    transcript = type(TRANSCRIPT)()
+    told = MAIN[-1]
+    first = transcript.read(told, JsonLines())
+    assert first is not None
+
+    conversation = json.loads(json.dumps(told.conversation))
+    conversation["messages"][-1]["parts"].append({"id": "p", "text": "ghp_" + "b" * 36})
+    again = transcript.read(replace(told, conversation=conversation), JsonLines())
+
+    assert again is not None
+    assert again[:-1] == first[:-1]
+    assert all(one is other for one, other in zip(again[1:-1], first[1:-1], strict=True))
+    assert again[-1]["parts"][-1]["text"] == "***"
+
+
 def test_what_the_user_took_back_in_opencode_is_no_part_of_it() -> None:
     whole = MAIN[-1].conversation
     third = whole["messages"][2]

@@ -230,7 +230,29 @@ def _elsewhere(
         below = rewinding.project_of(client, going.session, before).relative_to(before)
         project = root / below if (root / below).is_dir() else root
     with Workspace(root, store=client) as workspace:
-        return rewinding.carry_out(client, going, workspace, project), project
+        done = rewinding.carry_out(client, going, workspace, project)
+    _say_hook(going, project, terminal)
+    return done, project
+
+
+def _say_hook(going: Rewind, project: Path, terminal: Terminal) -> None:
+    """Say so if what is done in a new directory will not be recorded: settings may be ignored."""
+    from holdfast.coding_agents import programs
+    from holdfast.coding_agents.recorded import program_of
+    from holdfast.errors import CodingAgentError
+
+    program = program_of(going.target)
+    known = None if program is None else programs.settings(program.name)
+    if program is None or known is None or terminal.json:
+        return
+    try:
+        is_there = any(known.installed(known.file(scope, project)) for scope in known.scopes)
+    except CodingAgentError:  # settings that are not understood are said where they are changed
+        return
+    if not is_there:
+        terminal.line(
+            f"its steps are not recorded there yet: holdfast hook install {program.name} does that"
+        )
 
 
 def _has_files(client: SyncClient, going: Rewind, directory: Path) -> bool:

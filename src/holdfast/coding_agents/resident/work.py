@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from holdfast._version import __version__
 from holdfast.coding_agents.hook_options import read_options
+from holdfast.coding_agents.resident.meeting import Meeting
 from holdfast.coding_agents.resident.messages import AGAIN, DONE, FAILED, Answer, Request
 from holdfast.system.crash_points import reach
 
@@ -22,7 +23,8 @@ _LARGEST = 2**30
 class Work:
     """Records events in the one project that it opened. Used by one thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, meeting: Meeting) -> None:
+        self._meeting = meeting
         self._project: Project | None = None
         self._is_cold = False
         self.is_over = False
@@ -49,6 +51,9 @@ class Work:
         try:
             options = read_options(request.words)
             program = options.program
+            if Meeting.of(request.folder, options.store).socket != self._meeting.socket:
+                self.is_over = True
+                return Answer(AGAIN)  # it was meant for another, or by somebody who is no hook
             told = told_in(options, request.event)
             reach("helper:told")
             answer = self._record(request, told, options.store, options.agent)
