@@ -132,7 +132,7 @@ class TestNames:
             "ReadFile page.html",
             "Shell sleep 0.3; echo slow > slow.txt; exit 4 (failed, 4)",
             "WriteFile notes.txt",
-            "complete_task",
+            "Complete Task",
             "subagent generalist: Write the notes",
             "agent: All done.",
             "you: Remove it",

@@ -210,7 +210,7 @@ def _elsewhere(
     terminal: Terminal,
 ) -> tuple[Rewound, Path | None]:
     """Go on in a new directory: its files, its link to this store, then the session."""
-    from holdfast.cli.access.links import link, say_linked
+    from holdfast.cli.access.links import link, say_hook, say_linked
     from holdfast.cli.access.trees import unpack
     from holdfast.coding_agents import rewinding
     from holdfast.workspace import Workspace
@@ -231,28 +231,9 @@ def _elsewhere(
         project = root / below if (root / below).is_dir() else root
     with Workspace(root, store=client) as workspace:
         done = rewinding.carry_out(client, going, workspace, project)
-    _say_hook(going, project, terminal)
+    if not terminal.json:
+        say_hook(going.target, project, terminal)
     return done, project
-
-
-def _say_hook(going: Rewind, project: Path, terminal: Terminal) -> None:
-    """Say so if what is done in a new directory will not be recorded: settings may be ignored."""
-    from holdfast.coding_agents import programs
-    from holdfast.coding_agents.recorded import program_of
-    from holdfast.errors import CodingAgentError
-
-    program = program_of(going.target)
-    known = None if program is None else programs.settings(program.name)
-    if program is None or known is None or terminal.json:
-        return
-    try:
-        is_there = any(known.installed(known.file(scope, project)) for scope in known.scopes)
-    except CodingAgentError:  # settings that are not understood are said where they are changed
-        return
-    if not is_there:
-        terminal.line(
-            f"its steps are not recorded there yet: holdfast hook install {program.name} does that"
-        )
 
 
 def _has_files(client: SyncClient, going: Rewind, directory: Path) -> bool:

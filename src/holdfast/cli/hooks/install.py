@@ -50,9 +50,7 @@ def install(options: Namespace, terminal: Terminal) -> int:
         with chdir(folder), open_location(location_of(options, create=True), create=True):
             pass  # so that the first event finds its store
     changed = settings.install(place.file, command)
-    trusted = None
-    if options.trust and isinstance(settings, Approving):
-        trusted = settings.trust(place.file, folder)
+    trusted = _approved(settings, place, folder) if options.trust else None
     advice = _advice(settings, place, folder) + _hints(name, place, command, folder)
     advice += _others(name, place, there)
     if terminal.json:
@@ -194,6 +192,14 @@ def _check_trust(name: str) -> None:
     if not isinstance(settings_of(name), Approving):
         title = programs.program(name).title
         raise UsageError(f"{title} has no way to approve a hook from outside: leave --trust")
+
+
+def _approved(settings: Settings, place: Place, folder: Path) -> list[str]:
+    assert isinstance(settings, Approving)
+    try:
+        return settings.trust(place.file, folder)
+    except CodingAgentError as error:
+        raise CodingAgentError(f"the hook is in {place.file}, but not approved: {error}") from error
 
 
 def _advice(settings: Settings, place: Place, folder: Path) -> list[str]:

@@ -18,7 +18,7 @@ from holdfast.coding_agents.codex import rollout
 from holdfast.coding_agents.codex.rollout import Record
 from holdfast.coding_agents.json_lines import JsonLines
 from holdfast.errors import TranscriptError
-from holdfast.system.atomic_files import Draft
+from holdfast.system.atomic_files import Draft, remove_drafts
 from holdfast.system.directories import sync_directory
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -86,6 +86,7 @@ def write(records: Sequence[Record], thread: str, now: datetime) -> Path:
     folder = home() / "sessions" / f"{now:%Y/%m/%d}"
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"rollout-{now:%Y-%m-%dT%H-%M-%S}-{thread}.jsonl"
+    remove_drafts(str(folder))
     with Draft(str(folder)) as draft:
         draft.write(b"".join(map(_line, records)))
         draft.sync()

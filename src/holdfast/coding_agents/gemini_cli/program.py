@@ -37,6 +37,7 @@ _TITLES = {
     "list_directory": "ReadFolder",
     "web_fetch": "WebFetch",
     "google_web_search": "GoogleSearch",
+    "complete_task": "Complete Task",
 }
 """What the program itself calls its tools where the user sees them."""
 
