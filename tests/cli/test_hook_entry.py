@@ -259,6 +259,7 @@ def test_a_hook_with_a_helper_imports_next_to_nothing(hooks: Hooks) -> None:
     assert {name for name in modules if name.startswith("holdfast")} <= {
         *("holdfast", "holdfast._lazy", "holdfast._version", "holdfast.cli", "holdfast.cli.words"),
         *("holdfast.coding_agents", "holdfast.coding_agents.entry"),
+        "holdfast.coding_agents.event_paths",
         *("holdfast.coding_agents.hook_options", "holdfast.coding_agents.hook_project"),
         *("holdfast.coding_agents.resident", "holdfast.coding_agents.resident.asking"),
         *("holdfast.coding_agents.resident.meeting", "holdfast.coding_agents.resident.messages"),

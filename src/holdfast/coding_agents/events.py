@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from holdfast.coding_agents.event_paths import at
 from holdfast.coding_agents.programs import Program
 from holdfast.coding_agents.told import Moment, Told
 from holdfast.errors import CodingAgentError
@@ -16,7 +16,6 @@ FIELDS = (
     "conversation",
 )
 _ANY = ("input", "output", "error", "conversation")
-_INDEX = re.compile("[0-9]{1,9}")
 
 
 def read(data: Any, program: Program, given: Sequence[str] = ()) -> Told:
@@ -31,7 +30,7 @@ def read(data: Any, program: Program, given: Sequence[str] = ()) -> Told:
                 f"--map takes NAME=PATH with one of {', '.join(FIELDS)}, not {each!r}"
             )
         where[name] = path
-    found = {name: _at(data, path) for name, path in where.items() if name in FIELDS}
+    found = {name: at(data, path) for name, path in where.items() if name in FIELDS}
     texts = {name: _text(value) for name, value in found.items() if name not in _ANY}
     session, event = texts.pop("session", None), texts.pop("event", None) or "event"
     if session is None:
@@ -48,20 +47,3 @@ def read(data: Any, program: Program, given: Sequence[str] = ()) -> Told:
 
 def _text(value: Any) -> str | None:
     return value if isinstance(value, str) and value else None
-
-
-def _at(data: Any, paths: str) -> Any:
-    """Return what is at a path; of several, parted by ``|``, at the first that leads somewhere."""
-    found = (_at_one(data, path) for path in paths.split("|"))
-    return next((each for each in found if each is not None), None)
-
-
-def _at_one(data: Any, path: str) -> Any:
-    for part in path.split("."):
-        if isinstance(data, Mapping):
-            data = data.get(part)
-        elif isinstance(data, list) and _INDEX.fullmatch(part) and int(part) < len(data):
-            data = data[int(part)]
-        else:
-            return None
-    return data

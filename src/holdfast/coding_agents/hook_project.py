@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from holdfast.coding_agents.event_paths import at
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from holdfast.coding_agents.hook_options import HookOptions
@@ -11,7 +13,7 @@ if TYPE_CHECKING:
 FOLDER = ".holdfast"
 _SAYS_PROJECT = ("claude-code", "gemini-cli", "cursor", "generic")
 """Programs that set CLAUDE_PROJECT_DIR; in others it is that of a program which runs them."""
-CWD = {"cursor": "workspace_roots.0"}
+CWD = {"cursor": "workspace_roots.0|cwd"}
 """Where an event says its directory, if not in ``cwd``; as the programs themselves say."""
 _LONGEST = 200
 
@@ -47,14 +49,8 @@ def _told_in(options: HookOptions, event: bytes) -> str | None:
     for each in options.maps:
         if each.startswith("cwd="):
             path = each[4:]
-    for part in path.split("."):
-        if isinstance(data, dict):
-            data = data.get(part)
-        elif isinstance(data, list) and part.isdecimal() and len(part) < 10:
-            data = data[int(part)] if int(part) < len(data) else None
-        else:
-            return None
-    return data if isinstance(data, str) else None
+    found = at(data, path)
+    return found if isinstance(found, str) else None
 
 
 def store_folder_above(folder: str) -> str | None:
