@@ -36,7 +36,7 @@ BESIDE = {
 MENU: list[dict[str, Any]] = [
     {"Holdfast": "index.md"},
     {"Start": ["tour.md", "runs.md", "side-effects.md", "workspace.md"]},
-    {"Coding agents": ["mcp.md"]},
+    {"Coding agents": ["coding-agents.md", "mcp.md"]},
     {"Frameworks": ["frameworks.md", *(f"{each.replace('_', '-')}.md" for each in FRAMEWORKS)]},
     {"Recipes": "recipes/*.md"},
     {

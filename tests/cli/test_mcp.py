@@ -433,8 +433,12 @@ async def test_below_a_project_all_of_it_is_kept_as_the_hooks_do(tmp_path: Path)
 
     async with serving(below) as call:
         assert (await call("checkpoint", name="all"))["files"] == 1
-    async with serving(below, CLAUDE_PROJECT_DIR=str(tmp_path)) as call:
-        assert len((await call("log"))["checkpoints"]) == 1
+    project = tmp_path / "project"
+    project.mkdir()
+    Holdfast(project).ok("init")
+    for client, own in (("claude-code", 0), ("codex-mcp-client", 1)):
+        async with serving(below, client=client, CLAUDE_PROJECT_DIR=str(project)) as call:
+            assert len((await call("log"))["checkpoints"]) == own
 
 
 async def test_long_lists_are_cut_and_names_that_are_no_text_are_told(tmp_path: Path) -> None:

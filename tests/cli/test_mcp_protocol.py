@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -64,6 +65,15 @@ class Served:
             self._rest += part
         line, _, self._rest = self._rest.partition(b"\n")
         return line
+
+    def until(self, deadline: float) -> Iterator[Any]:
+        """All messages that come until then."""
+        assert self.process.stdout is not None
+        while (left := deadline - time.monotonic()) > 0:
+            if select.select([self.process.stdout], [], [], left)[0]:
+                self._rest += os.read(self.process.stdout.fileno(), 2**16)
+        *lines, self._rest = self._rest.split(b"\n")
+        yield from map(json.loads, lines)
 
     def ask(self, method: str, **params: Any) -> Any:
         """Send a request, and return its answer."""
@@ -399,6 +409,47 @@ def test_a_directory_that_is_not_there_is_said_at_once(holdfast: Holdfast) -> No
 
     assert (done.code, done.out) == (1, "")
     assert "nowhere is no directory" in done.err
+
+
+def test_a_server_that_is_killed_at_random_has_kept_all_that_it_said(tmp_path: Path) -> None:
+    chance = Random(15)
+    kept: set[str] = set()
+
+    def write(text: str) -> None:
+        for number in range(40):
+            (tmp_path / f"{number}.txt").write_text(text)
+
+    def files() -> set[str]:
+        return {each.read_text() for each in tmp_path.glob("*.txt")}
+
+    server = Served(tmp_path)
+    for name in ("one", "two"):
+        write(name)
+        kept.add(server.call("checkpoint", name=name)["structuredContent"]["checkpoint_id"])
+    server.kill()
+
+    for number in range(12):
+        server = Served(tmp_path)
+        server.call("log")
+        for tool, arguments in (
+            ("rollback", {"checkpoint": ("one", "two")[number % 2]}),
+            ("checkpoint", {"name": f"number {number}"}),
+        ):
+            params = {"name": tool, "arguments": arguments}
+            server.send({"jsonrpc": "2.0", "id": tool, "method": "tools/call", "params": params})
+        for answer in server.until(time.monotonic() + chance.uniform(0, 0.15)):
+            if not answer["result"]["isError"]:
+                kept.add(answer["result"]["structuredContent"]["checkpoint_id"])
+        server.kill()
+
+    server = Served(tmp_path)
+    for name in ("one", "two"):
+        assert not server.call("rollback", checkpoint=name)["isError"]
+        assert files() == {name}
+    log = server.call("log", limit=1000)["structuredContent"]["checkpoints"]
+    server.kill()
+    assert len(kept) > 2
+    assert kept <= {each["checkpoint_id"] for each in log}
 
 
 JSON = st.recursive(

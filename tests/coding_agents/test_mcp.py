@@ -208,6 +208,27 @@ def test_an_agent_prepares_its_own_rewind_and_the_user_goes_on_with_the_command(
     assert "kept.txt" not in program.files()
 
 
+def test_the_settings_that_the_page_has_for_a_project_are_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claude = real_program("claude-code")(tmp_path, story("claude-code"))
+    path = os.pathsep.join([with_holdfast(tmp_path), claude.environment["PATH"]])
+    page = (ROOT / "docs" / "mcp.md").read_text()
+    (settings,) = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
+    file = tmp_path / "mcp.json"
+    file.write_text(settings)
+    known = claude.arguments
+    with_settings = ["--mcp-config", str(file)]
+    monkeypatch.setattr(claude, "arguments", lambda *given: [*known(*given), *with_settings])
+
+    done = claude.ask(PROMPT, PATH=path)
+    claude.close()
+
+    assert done.code == 0, done
+    assert "mcp__holdfast__checkpoint" in json.dumps(done.requests[0].body)
+    assert "it works" in results(claude)[3]
+
+
 def test_codex_asks_before_what_destroys_and_lets_the_rest_pass(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.exits import Fault, NotFound, Refused
 from holdfast.cli.mcp.arguments import ArgumentError, checked
-from holdfast.cli.mcp.caller import caller_of
+from holdfast.cli.mcp.caller import Caller, caller_of
 from holdfast.cli.mcp.protocol import Call
 from holdfast.cli.mcp.tool_table import SCHEMAS
 from holdfast.errors import HoldfastError
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _LONGEST = 2000
 """Characters of an error."""
+_SAY_PROJECT = ("claude-code", "gemini-cli")
+"""Programs that set CLAUDE_PROJECT_DIR."""
 
 
 class Calls:
@@ -30,9 +32,7 @@ class Calls:
     def __init__(self, options: Namespace) -> None:
         self._options = options
         self._session: str | None = options.session
-        project = options.workspace or Path(os.environ.get("CLAUDE_PROJECT_DIR") or ".")
-        if project.is_dir():
-            os.chdir(project)  # the store is looked for from there
+        self._began_in = os.path.abspath(options.workspace or ".")
 
     def __call__(self, call: Call | None) -> dict[str, Any]:
         """Return the result of a call; without one, get ready for the first."""
@@ -55,6 +55,8 @@ class Calls:
         from holdfast.cli.mcp.tools import Tools
         from holdfast.workspace import Workspace
 
+        caller = caller_of(call)
+        os.chdir(self._project(caller))  # the store is looked for from there
         location = location_of(self._options, create=True)
         root = self._root(location.folder)
         if call.tool != "checkpoint" and location.path is not None and not location.path.exists():
@@ -63,10 +65,16 @@ class Calls:
             open_location(location, create=True) as client,
             Workspace(root, store=client) as workspace,
         ):
-            tools = Tools(client, workspace, caller_of(call), self._options.agent, self._session)
+            tools = Tools(client, workspace, caller, self._options.agent, self._session)
             answer: Answer = getattr(tools, call.tool)(**arguments)
             self._session = tools.session
         return answer
+
+    def _project(self, caller: Caller) -> str:
+        """Return where the program works; in others the variable is that of who runs them."""
+        if self._options.workspace is None and caller.program in _SAY_PROJECT:
+            return os.environ.get("CLAUDE_PROJECT_DIR") or self._began_in
+        return self._began_in
 
     def _root(self, above: Path | None) -> Path:
         """Return the directory that is kept: the one that was named, else the project's."""

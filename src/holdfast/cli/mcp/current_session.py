@@ -51,12 +51,14 @@ def _sessions_here(
     client: SyncClient, workspace: Workspace, program: str | None
 ) -> list[SessionInfo]:
     """Return the sessions of coding agents that have files of this workspace, the newest first."""
+    place = registry.read(workspace._local.directory)
+    known = frozenset() if place is None else frozenset(place.sessions)
     found: list[SessionInfo] = []
     looked_into = 0
     for session in client.store.heads():
         if not _is_of(session, program):
             continue
-        if not workspace_knows(workspace, session):
+        if registry.digest(session.agent_id, session.session_id) not in known:
             if looked_into == _LOOKED_INTO:
                 continue
             looked_into += 1
@@ -65,14 +67,6 @@ def _sessions_here(
                 continue
         found.append(session)
     return found
-
-
-def workspace_knows(workspace: Workspace, session: SessionInfo) -> bool:
-    """Return whether this machine knows that a session worked in a workspace."""
-    known = registry.read(workspace._local.directory)
-    return known is not None and registry.digest(session.agent_id, session.session_id) in (
-        known.sessions
-    )
 
 
 def _is_of(session: SessionInfo, program: str | None) -> bool:
