@@ -23,6 +23,13 @@ HELPER = b"holdfast.coding_agents.resident"
 SESSION = "c0ffee"
 
 
+PATIENT = """
+from holdfast.coding_agents.resident import asking, starting
+asking.SILENCE = asking.LONGEST = starting.SECONDS = 300.0
+"""
+"""A busy machine makes a test slower, not wrong."""
+
+
 class Hooks:
     """The hooks of a project."""
 
@@ -137,9 +144,9 @@ class Hooks:
                 }
         return found
 
-    def fault(self, script: str) -> None:
-        """Run this at the start of every hook and helper."""
-        (self.faults / "sitecustomize.py").write_text(script)
+    def fault(self, script: str, is_patient: bool = True) -> None:
+        """Run this at the start of every hook and helper; by default they have time."""
+        (self.faults / "sitecustomize.py").write_text((PATIENT if is_patient else "") + script)
 
 
 @contextmanager
@@ -150,6 +157,7 @@ def hooks_of(project: Path) -> Iterator[Hooks]:
         runtime.mkdir(mode=0o700)
         faults.mkdir()
         hooks = Hooks(project, runtime, faults)
+        hooks.fault("")
         try:
             yield hooks
             hooks.end()

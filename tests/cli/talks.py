@@ -10,6 +10,7 @@ import signal
 import sys
 import uuid
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ class TalkTranscript:
         entries = list(point.entries)
         if point.moment is not Moment.CALL:
             return Cut(entries=entries)
-        for known in (entries, *later):
+        for known in chain([entries], later):
             for at, entry in enumerate(known):
                 if entry.get("answers") == point.call_id:
                     return Cut(entries=list(known[: at + 1]))

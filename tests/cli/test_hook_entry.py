@@ -200,6 +200,7 @@ def test_an_event_of_a_program_is_counted_even_where_it_is_not_recorded(hooks: H
 
 
 def test_a_hook_with_a_helper_imports_next_to_nothing(hooks: Hooks) -> None:
+    hooks.fault("", is_patient=False)
     hooks.ok()
     script = (
         "import sys; bare = set(sys.modules); from holdfast.cli import main; "

@@ -131,6 +131,20 @@ def test_a_script_whose_python_is_gone_is_told_of(project: Project) -> None:
     assert "/gone/bin/python, which is not there any more" in faults[0]
 
 
+def test_what_stands_in_settings_is_looked_at_and_never_run(project: Project) -> None:
+    """They may have come with the project, and so be anybody's."""
+    script = project.directory / "holdfast"
+    script.write_text(f"#!/bin/sh\ntouch {project.directory}/was-run\n")
+    script.chmod(0o755)
+    project.put(project.settings, json.dumps({"hooks": {"Stop": [hook(f"{script} hook")]}}))
+
+    project("hook", "status")
+    project.ok("hook", "install", "claude-code")
+    project.ok("hook", "uninstall", "claude-code")
+
+    assert not (project.directory / "was-run").exists()
+
+
 def test_an_older_hook_is_brought_up_to_date_and_keeps_what_it_was_given(project: Project) -> None:
     old = "holdfast hook --from claude-code --store sqlite:///my.db --agent 'my coder'"
     project.put(project.settings, json.dumps({"hooks": {"Stop": [hook("say so"), hook(old)]}}))
@@ -224,7 +238,19 @@ def test_settings_that_are_not_as_expected_are_left_alone(project: Project, text
     assert project.settings.read_text() == text
     assert not (project.directory / ".holdfast").exists()
     code, said = project.status("claude-code")
-    assert (code, str(project.settings) in said["programs"][0]["faults"][0]) == (1, True)
+    assert (code, str(project.settings) in said["programs"][0]["advice"][0]) == (1, True)
+    assert str(project.settings) in project("hook", "status", "claude-code").out
+
+
+def test_settings_elsewhere_that_cannot_be_read_do_not_stand_in_the_way(project: Project) -> None:
+    project.put(project.users, "{ // comments\n}")
+
+    project.ok("hook", "install", "claude-code")
+
+    assert project.tells("Stop") == [0]
+    code, said = project.status("claude-code")
+    assert (code, said["programs"][0]["works"]) == (0, True)
+    assert str(project.users) in said["programs"][0]["advice"][0]
 
 
 def test_settings_that_were_made_are_removed_and_what_was_recorded_stays(project: Project) -> None:

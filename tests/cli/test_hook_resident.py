@@ -12,11 +12,12 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from socket import AF_UNIX, socket
 
 import pytest
 
-from holdfast import SyncClient
-from holdfast.coding_agents.resident.agents import agent_of
+from holdfast import SyncClient, __version__
+from holdfast.coding_agents.resident.agents import agent_of, asked_of_ps
 from holdfast.coding_agents.resident.meeting import Meeting, NoHelperError
 from holdfast.coding_agents.resident.messages import AGAIN, DONE, Answer, Request
 from tests.cli.hook_kit import Hooks, hooks_of
@@ -108,6 +109,14 @@ def test_the_agent_is_the_nearest_ancestor_that_is_no_shell() -> None:
         wait_until(lambda: inner.read_text().split(), "the inner shell")
         assert agent_of(int(inner.read_text().split()[0])) == os.getpid()
         shell.communicate()
+
+
+def test_the_parent_of_a_process_is_found_with_and_without_proc() -> None:
+    parent, name = asked_of_ps(os.getpid()) or (0, "")
+
+    assert parent == os.getppid()
+    assert Path("/proc/self/comm").read_text().strip() == name
+    assert asked_of_ps(2**22 + 1) is None
 
 
 def test_it_ends_when_nothing_happens(hooks: Hooks) -> None:
@@ -204,10 +213,96 @@ def test_a_start_looks_at_all_files_and_records_nothing(hooks: Hooks) -> None:
     assert list(hooks.files()) == ["first"]
 
 
+@pytest.mark.parametrize("helper", ["on", "off"])
+def test_a_program_that_only_starts_makes_no_store(hooks: Hooks, helper: str) -> None:
+    (hooks.project / ".holdfast").rmdir()
+
+    hooks.ok(hooks.event("SessionStart"), HOLDFAST_HOOK_HELPER=helper)
+    assert not (hooks.project / ".holdfast").exists()
+    hooks.ok(hooks.event(call="first"), HOLDFAST_HOOK_HELPER=helper)
+
+    assert list(hooks.files()) == ["first"]
+
+
 def test_a_long_event_comes_through(hooks: Hooks) -> None:
     hooks.ok(hooks.event(call="long", tool_response={"stdout": "x" * 5_000_000}))
 
     assert list(hooks.files()) == ["long"]
+
+
+SLOW = """
+import threading
+from holdfast.system import crash_points
+crash_points.install(lambda name: name == "helper:told" and threading.Event().wait(3))
+"""
+
+
+def test_an_event_that_takes_its_time_is_waited_for(hooks: Hooks) -> None:
+    """While it is recorded there are signs of life, longer than silence would be borne."""
+    hooks.fault(SLOW, is_patient=False)
+
+    hooks.ok(hooks.event(call="slow"))
+
+    assert list(hooks.files()) == ["slow"]
+
+
+STUCK = """
+import threading
+from holdfast.coding_agents.resident import asking, server
+from holdfast.system import crash_points
+asking.LONGEST, server.STUCK_SECONDS = 1.0, 0.5
+crash_points.install(lambda name: name == "helper:told" and threading.Event().wait())
+"""
+
+
+def test_an_event_that_has_no_end_is_not_waited_for_nor_keeps_the_helper(hooks: Hooks) -> None:
+    hooks.fault(STUCK)
+
+    done = hooks(hooks.event(call="stuck"))
+
+    assert (done.code, done.out) == (1, "")
+    assert "has taken more than 1 s" in hooks.problem
+    hooks.end()
+    assert hooks.left() == []
+
+
+def test_files_that_were_put_back_meanwhile_are_seen(hooks: Hooks) -> None:
+    page = hooks.project / "page.html"
+    hooks.ok(hooks.event(call="good"))
+    page.write_text("bad")
+    (hooks.project / "junk").write_text("x")
+    hooks.ok(hooks.event(call="bad"))
+    good = hooks.recorded()[0].checkpoint_id
+
+    assert hooks.holdfast("restore", good, "--yes").code == 0
+    assert page.read_text() == "good"
+    hooks.ok(hooks.event(call="back"))
+
+    assert len(hooks.helpers()) == 1
+    assert hooks.files()["back"] == {"page.html": b"good"}
+
+
+def test_a_helper_serves_no_project_but_its_own(hooks: Hooks, tmp_path: Path) -> None:
+    """Whatever runs in a sandbox may reach the socket: it must not have other places written."""
+    hooks.ok(hooks.event(call="one"))
+    (name,) = (hooks.runtime / f"holdfast-{os.geteuid()}").glob("*.sock")
+    stolen = tmp_path / "elsewhere.db"
+    request = Request(
+        version=__version__,
+        event_id="e",
+        folder=str(hooks.project),
+        words=["--store", f"sqlite:///{stolen}"],
+        event=hooks.event().encode(),
+    )
+    with socket(AF_UNIX) as connection:
+        connection.connect(str(name))
+        connection.sendall(request.pack())
+        with connection.makefile("rb") as said:
+            answer = Answer.unpack(said.read())
+
+    assert answer is not None
+    assert answer.kind == AGAIN
+    assert not stolen.exists()
 
 
 NEWER = """
@@ -231,16 +326,30 @@ def test_a_hook_of_another_version_gets_a_helper_of_its_own(hooks: Hooks) -> Non
 
 def test_a_helper_that_is_stopped_costs_one_event_and_is_replaced(hooks: Hooks) -> None:
     hooks.ok(hooks.event(call="before"))
+    hooks.fault("", is_patient=False)
     (stopped,) = hooks.helpers()
     os.kill(stopped, signal.SIGSTOP)
 
     done = hooks(hooks.event(call="meanwhile"))
+    hooks.fault("")
     hooks.ok(hooks.event(call="after"))
 
     assert (done.code, done.out) == (1, "")
     assert "silent for 2 s" in hooks.problem
     assert {"before", "after"} <= hooks.files().keys()
     wait_until(lambda: stopped not in hooks.helpers(), "the end of the one that was stopped")
+
+
+def test_a_stopped_helper_that_nobody_follows_leaves_nothing(hooks: Hooks) -> None:
+    hooks.ok()
+    hooks.fault("", is_patient=False)
+    for pid in hooks.helpers():
+        os.kill(pid, signal.SIGSTOP)
+
+    assert hooks().code == 1
+    hooks.are_gone()
+
+    assert hooks.left() == []
 
 
 @pytest.mark.parametrize("helper", ["on", "off"])
@@ -369,8 +478,6 @@ def test_what_a_killed_helper_left_is_removed_by_that_of_any_project(
 
 @pytest.mark.parametrize("said", [b"", b"x" * 100, b"5 5\nabc", b"-1 5\n", b"9 99999999999\n"])
 def test_nonsense_from_a_hook_is_passed_over(hooks: Hooks, said: bytes) -> None:
-    from socket import AF_UNIX, socket
-
     hooks.ok(hooks.event(call="one"))
     (name,) = (hooks.runtime / f"holdfast-{os.geteuid()}").glob("*.sock")
     with socket(AF_UNIX) as connection:

@@ -103,6 +103,8 @@ def test_a_hook_and_an_error_are_as_their_schemas_say(project: Holdfast) -> None
     told = json.dumps({"session_id": "s", "hook_event_name": "Stop", "cwd": "."})
 
     check("hook", project("hook", "--json", given=told).out)
+    start = json.dumps({"session_id": "s", "hook_event_name": "SessionStart", "cwd": "."})
+    check("hook", project("hook", "--json", given=start).out)
     check("error", project("show", "nothing", "--json").err)
     check("error", project("log", "fix-24", "--json").err)
 

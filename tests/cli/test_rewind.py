@@ -431,6 +431,7 @@ def test_rewinds_go_on_from_rewinds(talk: Talk) -> None:
     new.asks("Make it red")
     two = talk.json("rewind", at(talk, "write"), "--yes")
 
+    assert talk.json("rewind", "Write page.html", "--dry-run")["target"] == at(talk, "write")
     assert two["session_id"] == new.session  # the one that is at work, which came from there
     assert talk.spoken(Path(two["conversation"]["path"])) == EXPECTED["write"][1]
     three = talk.json("rewind", one["checkpoint_id"], "--yes")

@@ -143,6 +143,20 @@ def test_what_is_given_to_the_program_and_what_it_says_is_its_own(holdfast: Hold
     assert (done.returncode, done.stdout, done.stderr) == (0, "typed\nfrom file 3\n", "no\n")
 
 
+def test_without_standard_error_nothing_is_said(holdfast: Holdfast) -> None:
+    (holdfast.directory / "agent.db").write_text("this is no database, " * 100)
+    words = "wrap --store sqlite:///agent.db -- echo worked"
+    done = subprocess.run(
+        ["sh", "-c", f"{sys.executable} -m holdfast {words} 2>&-"],
+        cwd=holdfast.directory,
+        env=environment(),
+        capture_output=True,
+        text=True,
+    )
+
+    assert (done.returncode, done.stdout) == (0, "worked\n")
+
+
 def test_arguments_of_the_program_are_its_own(holdfast: Holdfast) -> None:
     words = ["--json", "--name", "x", "--", "-h", "--store", "sqlite:///y.db"]
     behind = holdfast("wrap", "--", "echo", *words)
@@ -369,6 +383,12 @@ class Screen:
                 raise AssertionError(f"{text!r} never came: {self.said!r}") from None
         return text in self.said
 
+    def hang_up(self) -> None:
+        """Close the terminal, as its window is closed."""
+        os.close(self._fd)
+        os.waitpid(self.pid, 0)
+        self.pid = 0
+
     def ends(self) -> int:
         """Wait for the end, and return the exit code."""
         while True:
@@ -490,6 +510,21 @@ def test_a_program_that_ctrl_c_ends_is_kept_as_it_ended(
     assert names(holdfast.directory)[-1].endswith("(SIGINT)")
     assert (holdfast.directory / "half").exists()
     holdfast.ok("rollback", "@~1", "--scope", "files", "--yes")
+
+
+def test_a_terminal_that_is_closed_ends_the_program_and_what_it_did_is_kept(
+    holdfast: Holdfast, screen: Callable[..., Screen]
+) -> None:
+    here = holdfast.directory
+    script = "import signal; print('<ready>', flush=True); open('half', 'w').close(); input()"
+    terminal = screen(*HOLDFAST, "wrap", "--rest", "60", "--", sys.executable, "-c", script)
+    terminal.sees("<ready>")
+    wait_until((here / "half").exists, "writing")
+
+    terminal.hang_up()
+
+    wait_until(lambda: len(names(here)) == 2, "keeping what there is")
+    assert names(here)[-1].startswith("after: ")
 
 
 STOPPING = """

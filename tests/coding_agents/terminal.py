@@ -66,8 +66,8 @@ class Terminal:
 
     @property
     def text(self) -> str:
-        """What was shown so far, on one line."""
-        return " ".join(_CONTROL.sub(b" ", self._shown).decode(errors="replace").split())
+        """What was shown so far, without spaces: a program draws words in pieces."""
+        return "".join(_CONTROL.sub(b"", self._shown).decode(errors="replace").split())
 
     def press(self, keys: str) -> None:
         """Type something."""
@@ -87,4 +87,4 @@ class Terminal:
 
     def shows(self, words: str) -> None:
         """Wait until words are shown."""
-        self.wait(lambda: words in self.text)
+        self.wait(lambda: "".join(words.split()) in self.text)

@@ -3,13 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
-import select
-import subprocess
-import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +11,7 @@ import pytest
 
 from tests.coding_agents.kit import Asked, Reply, Script, Shell, Subagent, Tool, Write
 from tests.coding_agents.programs.claude_code import ClaudeCode
+from tests.coding_agents.terminal import Terminal
 
 AGAIN = "Go on from here."
 SECRET = "ghp_" + "a1B2" * 10
@@ -299,54 +294,13 @@ def test_at_a_terminal_the_conversation_goes_on_too(claude: ClaudeCode) -> None:
     }
     (claude.home / ".claude.json").write_text(json.dumps(known))
 
-    at_terminal(claude, back["resume"], AGAIN, lambda: len(claude.requests) > sent)
+    command = [claude.program, *back["resume"][1:], "--dangerously-skip-permissions"]
+    with Terminal(command, claude.project, claude.environment) as terminal:
+        terminal.shows("bypass permissions on")
+        assert "Write(page.html)" in terminal.text
+        terminal.press(AGAIN)
+        terminal.shows(AGAIN)
+        terminal.press("\r")
+        terminal.wait(lambda: len(claude.requests) > sent)
 
-    said = claude.requests[sent].said
-    assert said == [*before[1].said, ("user", AGAIN)]
-
-
-def at_terminal(
-    claude: ClaudeCode, resume: list[str], prompt: str, is_done: Callable[[], bool]
-) -> None:
-    """Run the program at a terminal, type a prompt when it is ready, and end it when it is done."""
-    ours, its = pty.openpty()
-    process = subprocess.Popen(
-        [claude.program, *resume[1:], "--dangerously-skip-permissions"],
-        cwd=claude.project,
-        env={**claude.environment, "TERM": "xterm-256color", "COLUMNS": "100", "LINES": "40"},
-        stdin=its,
-        stdout=its,
-        stderr=its,
-        start_new_session=True,
-    )
-    os.close(its)
-    shown = bytearray()
-    ended = threading.Event()
-
-    def watch() -> None:
-        while not ended.is_set():
-            if select.select([ours], [], [], 0.1)[0]:
-                try:
-                    shown.extend(os.read(ours, 65536))
-                except OSError:  # it has closed its end
-                    return
-
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    try:
-        typed, until = 0.0, time.monotonic() + 60
-        while not is_done():
-            assert time.monotonic() < until, bytes(shown)[-3000:]
-            assert process.poll() is None, bytes(shown)[-3000:]
-            if b"bypass" in shown and time.monotonic() > typed + 5:
-                os.write(ours, prompt.encode())
-                time.sleep(0.5)  # pasted text and the enter key are told apart by time
-                os.write(ours, b"\r")
-                typed = time.monotonic()
-            time.sleep(0.05)
-    finally:
-        ended.set()
-        process.kill()
-        process.wait()
-        watcher.join()
-        os.close(ours)
+    assert claude.requests[sent].said == [*before[1].said, ("user", AGAIN)]

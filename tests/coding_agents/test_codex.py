@@ -300,6 +300,55 @@ def test_a_thread_that_codex_forked_comes_back_whole(
     assert [each[0] for each in said[3:]] == ["agent", "call", "result", "call", "result", "user"]
 
 
+def test_what_codex_itself_took_back_stays_so(
+    codex: Codex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in codex.environment.items():
+        monkeypatch.setenv(name, value)
+    assert codex.ask("Remember this.").code == 0
+    thread = main_session(codex)
+    resume = ["codex", "resume", thread]
+    for prompt in ("Forget this.", "And this."):
+        assert codex.ask(prompt, resume=resume).code == 0
+        turn = codex.holdfast("show", point(codex, thread, f"you: {prompt}"), "--state", "turn_id")
+        with app_server(codex.project) as server:
+            server.ask("thread/resume", {"threadId": thread})
+            server.ask("thread/revert", {"threadId": thread, "beforeTurnId": turn["value"]})
+    assert codex.ask(MANY, resume=resume).code == 0
+
+    asked = go_on(codex, point(codex, thread, "patch: a.txt and"))
+
+    said = asked.requests[0].said
+    assert said[:3] == [("user", "Remember this."), ("agent", "All right."), ("user", MANY)]
+    assert [each[0] for each in said[3:]] == ["agent", "call", "result", "call", "result", "user"]
+
+
+def test_a_conversation_that_was_compacted_comes_back_as_it_was_before_and_after(
+    codex: Codex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in codex.environment.items():
+        monkeypatch.setenv(name, value)
+    assert codex.ask(MANY).code == 0
+    thread = main_session(codex)
+    (rollout,) = (codex.home / ".codex/sessions").rglob(f"*{thread}.jsonl")
+    with app_server(codex.project) as server:
+        server.ask("thread/resume", {"threadId": thread})
+        server.ask("thread/compact/start", {"threadId": thread})
+        while '"ContextCompaction"' not in rollout.read_text():
+            server.ask("thread/loaded/list", {})
+    after = codex.ask("And now?", resume=["codex", "resume", thread])
+    assert after.code == 0
+    told = after.requests[-1].said
+
+    now = go_on(codex, steps(codex, thread)[-1]["checkpoint_id"]).requests[0].said
+    before = go_on(codex, point(codex, thread, "agent: All is made.")).requests[0].said
+
+    assert not any(each[0] == "call" for each in told)
+    assert now == [*told, ("agent", "All right."), ("user", "Go on from here.")]
+    assert sum(each[0] == "call" for each in before) == 6
+    assert before[-2:] == [("agent", "All is made."), ("user", "Go on from here.")]
+
+
 def test_a_user_goes_on_in_the_terminal(codex: Codex) -> None:
     assert codex.ask(MANY).code == 0
     session = main_session(codex)
@@ -309,9 +358,8 @@ def test_a_user_goes_on_in_the_terminal(codex: Codex) -> None:
         back = codex.holdfast("rewind", point(codex, session, name), "--yes")
         command = [codex.program, *back["resume"][1:], "--dangerously-bypass-hook-trust"]
         with Terminal(command, codex.project, codex.environment) as terminal:
-            terminal.shows("OpenAI Codex")
             terminal.shows(shown)
-            terminal.shows("for shortcuts")
+            terminal.shows("GPT-5.5 default")  # it has read the session
             terminal.press("Go on from here.")
             terminal.shows("Go on from here.")
             terminal.press("\r")

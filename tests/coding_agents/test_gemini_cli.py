@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from tests.coding_agents.kit import Reply, Said, Script, Shell, Subagent, Write
-from tests.coding_agents.programs.gemini_cli import GeminiCli
+from tests.coding_agents.programs.gemini_cli import MODEL, GeminiCli
+from tests.coding_agents.terminal import Terminal
 from tests.waiting import wait_until
 
 WRITE, TWICE, SLOW, BOTH = "Write it.", "Do it twice.", "Be slow.", "Do both."
@@ -22,7 +23,10 @@ AGAIN = Shell("echo again >> again.txt")
 SCRIPT: Script = {
     WRITE: [Reply("I write.", [Write("a.txt", "one\n")]), Reply("Written.")],
     TWICE: [Reply("", [AGAIN, AGAIN]), Reply("Done twice.")],
-    SLOW: [Reply("", [Write("b.txt", "b\n"), Shell("touch begun && sleep 60")]), Reply("Never.")],
+    SLOW: [
+        Reply("", [Write("b.txt", "b\n"), Shell("echo $$ > pid && exec sleep 60")]),
+        Reply("Never."),
+    ],
     BOTH: [Reply("", [Subagent(HELPER)]), Reply("Both done.")],
     HELPER: [
         Reply("", [Write("helper.txt", "helped\n")]),
@@ -97,6 +101,19 @@ def test_a_session_that_was_rewound_outlives_the_next_start(gemini: GeminiCli) -
     assert resumed(gemini, back)[: len(first)] == first
 
 
+def test_a_session_that_was_rewound_goes_on_in_a_terminal(gemini: GeminiCli) -> None:
+    told = gemini.ask(WRITE).requests[-1].said
+    back = rewound(gemini, steps(gemini, session_of(gemini))["1 WriteFile a.txt"])
+    before = len(gemini.requests)
+    command = [gemini.program, *back["resume"][1:], "--yolo", "-m", MODEL, "-i", "Go on."]
+
+    with Terminal(command, gemini.project, gemini.environment) as terminal:
+        terminal.shows("I write.")
+        terminal.shows("All right.")
+
+    assert gemini.requests[before].said == [*told, ("user", "Go on.")]
+
+
 def test_only_a_turn_that_is_cut_is_said_to_be_interrupted(gemini: GeminiCli) -> None:
     gemini.ask(WRITE)
     points = steps(gemini, session_of(gemini))
@@ -148,10 +165,11 @@ def test_a_call_whose_result_was_never_written_is_gone_on_from(gemini: GeminiCli
         start_new_session=True,
     )
     wait_until(
-        lambda: (gemini.project / "begun").exists() and len(_written(gemini)) == 1, "the first call"
+        lambda: (gemini.project / "pid").exists() and len(_written(gemini)) == 1, "the first call"
     )
     os.killpg(running.pid, signal.SIGKILL)
     running.wait()
+    os.kill(int((gemini.project / "pid").read_text()), signal.SIGKILL)
 
     back = rewound(gemini, _written(gemini)[0])
 

@@ -26,12 +26,13 @@ HELPER, GOES_ON = "Write the helper's file.", "Go on from here."
 SCRIPT: Script = {
     MAKE: [
         Reply("I begin.", [Write("made.txt", "made\n")]),
-        Reply("", [Shell("mkdir -p build empty/in && echo o > build/out.o && echo s > .env")]),
+        Reply("", [Shell("mkdir -p build empty/in && echo o > build/out.o && echo s > new.txt")]),
         Reply("It is made."),
     ],
     THROWS: [
         Reply("", [Edit("none.txt", "a", "b")]),
         Reply("", [Shell("echo after > after.txt")]),
+        Reply("", [Edit("none.txt", "c", "d")]),
         Reply("It threw."),
     ],
     READS: [
@@ -100,11 +101,10 @@ def main_session(program: OpenCode) -> str:
 
 
 def checkpoint(program: OpenCode, name: str) -> str:
-    """Return the checkpoint of a step of the main session."""
+    """Return the checkpoint of the first step of the main session that is called so."""
     found = program.holdfast("log", main_session(program))["checkpoints"]
     ids: list[str] = [each["checkpoint_id"] for each in found if each["step_name"] == name]
-    assert len(ids) == 1, (name, found)
-    return ids[0]
+    return ids[-1]
 
 
 def everything(folder: Path) -> dict[str, bytes | None]:
@@ -124,11 +124,36 @@ def test_a_call_that_throws_is_recorded_before_the_next_one_begins(program: Open
         f"you: {THROWS}",
         "edit none.txt (failed)",
         "bash echo after > after.txt",
+        "edit none.txt (failed)",
         "agent: It threw.",
     ]
-    kept = program.holdfast("show", checkpoint(program, "edit none.txt (failed)"))
-    assert "after.txt" not in json.dumps(kept.get("files"))
-    assert "none.txt not found" in json.dumps(kept)
+    back = program.holdfast("rewind", checkpoint(program, "edit none.txt (failed)"), "--yes")
+    assert set(everything(program.project)) == {"kept.txt"}
+    said = program.ask(GOES_ON, resume=back["resume"]).requests[0].said
+    error = f"File {program.project}/none.txt not found"
+    assert said[2:] == [("result", error), ("user", GOES_ON)]
+
+
+class SameIds(OpenCode):
+    """opencode with a model that gives the calls of every turn the same ids."""
+
+    def call_id(self, body: Any, at: int) -> str:
+        return f"call_{at}"
+
+
+def test_calls_of_one_id_are_told_apart(made: Callable[..., OpenCode]) -> None:
+    program = made(SameIds)
+    install(program)
+    told = program.ask(THROWS).requests
+
+    assert steps(program)[1:4] == [
+        "edit none.txt (failed)",
+        "bash echo after > after.txt",
+        "edit none.txt (failed)",
+    ]
+    back = program.holdfast("rewind", checkpoint(program, "bash echo after > after.txt"), "--yes")
+    said = program.ask(GOES_ON, resume=back["resume"]).requests[0].said
+    assert said == [*told[2].said, ("user", GOES_ON)]
 
 
 def test_what_only_reads_makes_no_checkpoint(program: OpenCode) -> None:
@@ -155,15 +180,15 @@ def test_a_subagent_has_its_own_conversation_beside_that_of_its_parent(program: 
     assert steps(program) == [f"you: {HELPED}", "task: Help out", "agent: It was helped."]
 
 
-def test_it_records_once_where_it_is_installed_for_the_user_and_for_the_project(
-    program: OpenCode,
-) -> None:
+def test_the_one_of_the_project_goes_before_the_one_of_the_user(program: OpenCode) -> None:
     user = program.home / ".config/opencode/plugins/holdfast.js"
-    SETTINGS.install(user, hook_command("opencode"))
+    seen = program.home / "seen"
+    SETTINGS.install(user, hook_that(program, f'echo told >> "{seen}"'))
 
     program.ask(MAKE)
 
     assert len(steps(program)) == 4
+    assert not seen.exists()
 
 
 def test_a_first_start_without_a_network_records_too(program: OpenCode) -> None:
@@ -300,11 +325,14 @@ def test_a_rewind_takes_back_what_opencode_itself_would_leave(
         git(program, "-c", "user.name=A", "-c", "user.email=a@b", "commit", "-qm", "first")
     before = everything(project)
     program.ask(MAKE)
-    assert everything(project) != before
+    assert set(everything(project)) - set(before) == {
+        *("made.txt", "new.txt", "empty/in", "build/out.o")
+    }
 
     back = program.holdfast("rewind", checkpoint(program, f"you: {MAKE}"), "--yes")
 
-    assert everything(project) == before
+    # What the project has git ignore is neither kept nor lost.
+    assert everything(project) == {**before, "build/out.o": b"o\n"}
     asked = program.ask(GOES_ON, resume=back["resume"])
     assert asked.requests[0].said == [("user", GOES_ON)]
     assert steps(program, back["new_session_id"])[-1] == "agent: All right."

@@ -121,6 +121,20 @@ def test_lines_of_the_moment_are_left_out_and_unknown_ones_stay() -> None:
     assert kinds == {"user", "assistant", "attachment", "content-replacement"}
 
 
+def test_what_the_user_took_back_in_the_program_itself_is_not_told_of() -> None:
+    first, taken = _turn(0, "All right.", None), _turn(1, "Wrong.", "a0")
+    again = _turn(2, "Better.", "a0")
+    entries = [*first, *taken, *again]
+
+    end = cut(Moment.END, entries, prompt_id="p2", last_message="Better.")
+    begin = cut(Moment.PROMPT, [*first, *taken], [entries], prompt_id="p2")
+    before = cut(Moment.END, entries[:4], [entries], prompt_id="p1", last_message="Wrong.")
+
+    assert end.entries == [*first, *again]
+    assert begin.entries == first
+    assert before.entries == [*first, *taken]
+
+
 # What was not written yet
 
 
@@ -212,6 +226,7 @@ def test_any_call_is_cut_the_same_whenever_it_is_looked_for(
         assert_whole(found.entries)
         assert results_in(found.entries[-1]) == [call_id]
         assert found == cut(Moment.CALL, entries, call_id=call_id)
+        assert found == cut(Moment.CALL, found.entries, call_id=call_id)
 
 
 @given(transcripts())

@@ -62,7 +62,9 @@ def test_what_is_kept_is_what_the_program_needs_to_go_on(tmp_path: Path) -> None
     [
         ({"output": {"stdout": "made", "stderr": ""}}, "made", None),
         ({"error": "Exit code 3\noops"}, "Exit code 3\noops", True),
-        ({"output": {"filePath": "a"}}, '{"filePath": "a"}', None),
+        ({"output": {"type": "create", "filePath": "/a"}}, "/a is written.", None),
+        ({"output": {"type": "text", "file": {"content": "one"}}}, "one", None),
+        ({"output": {"status": "async_launched"}}, '{"status": "async_launched"}', None),
     ],
 )
 def test_a_result_that_is_not_written_yet_is_kept_as_it_was_told(
@@ -132,6 +134,25 @@ def test_a_last_message_that_is_not_written_yet_is_kept_as_it_was_told(tmp_path:
     assert of_program[-1]["uuid"] == entries[place]["uuid"]
     assert of_hook[-1]["message"]["content"] == of_program[-1]["message"]["content"]
     assert of_hook[-1]["message"]["model"] == of_program[-1]["message"]["model"]
+
+
+def test_what_was_told_stays_until_the_program_has_written_it(tmp_path: Path) -> None:
+    entries = recorded("side_by_side-2.1.197")
+    first, second = calls_of(entries)[:2]
+    place = next(i for i, each in enumerate(entries) if second in results_in(each))
+    path = file_with(tmp_path, entries[:place])
+    files = JsonLines()
+
+    def tool_results(at: Told) -> list[str]:
+        return calls_of(TRANSCRIPT.read(at, files) or [])
+
+    assert tool_results(told(Moment.CALL, path, call_id=second, output="b")) == [first, second]
+    assert tool_results(told(Moment.END, path, last_message="Done.")) == [first, second]
+    with path.open("a") as file:
+        file.write(json.dumps(entries[place]) + "\n")
+    found = TRANSCRIPT.read(told(Moment.OTHER, path), files)
+    assert found is not None
+    assert found[-1] == entries[place]
 
 
 def test_a_last_message_is_told_of_behind_a_call_whose_result_is_not_written_yet(

@@ -42,8 +42,33 @@ def test_what_codex_itself_put_in_is_left_out() -> None:
     assert all(message.role != "system" for message in said)
 
 
+def said_by_user(text: str, **more: Any) -> list[str]:
+    item = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}
+    entry = {"type": "response_item", "payload": {**item, **more}}
+    return [message.text for message in messages_in("custom", state([entry]))]
+
+
+def test_markup_that_a_user_wrote_stays() -> None:
+    by_user = {"content_item_metadata": [{"provenance": {"type": "user"}}]}
+    marked = "<environment_context>what is that?</environment_context>"
+
+    assert said_by_user("<div> is broken") == ["<div> is broken"]
+    assert said_by_user(marked) == []
+    assert said_by_user(marked, internal_chat_message_metadata_passthrough=by_user) == [marked]
+
+
 _ODD: st.SearchStrategy[Any] = st.sampled_from([None, "", "x", 0, [], {}, ["x"], {"id": "m"}, True])
-_FIELDS = ("role", "content", "call_id", "name", "arguments", "input", "output", "summary")
+_FIELDS = (
+    "internal_chat_message_metadata_passthrough",
+    "role",
+    "content",
+    "call_id",
+    "name",
+    "arguments",
+    "input",
+    "output",
+    "summary",
+)
 _ITEM: st.SearchStrategy[Any] = st.fixed_dictionaries(
     {
         "type": st.sampled_from(

@@ -527,6 +527,18 @@ def test_a_fork_is_read_from_the_beginning_that_it_shares(home: Path) -> None:
     assert [record["ordinal"] for record in again] == list(range(len(again)))
 
 
+def test_a_part_is_found_behind_the_thread_that_it_is_of(home: Path) -> None:
+    part = "01a1ee83-5000-7000-8000-000000000002"
+    whole = place(home, "turns")
+    whole.rename(whole.with_name(whole.name.replace(".jsonl", f"_{part}.jsonl")))
+    fork = recorded("fork")
+    fork[0]["payload"]["history_base"]["thread_id"] = part
+
+    entries = read(place(home, "fork", fork))
+
+    assert items(cut(Moment.END, entries or []).entries)[: len(items(TURNS))] == items(TURNS)
+
+
 def test_a_fork_does_not_share_what_came_after_it(home: Path) -> None:
     later = {"type": "event_msg", "ordinal": 64, "payload": {"type": "of the other"}}
     place(home, "turns", [*TURNS, later])

@@ -92,6 +92,12 @@ def test_events_are_understood(
     assert (found.moment, step_name(found, PROGRAM)) == (moment, name)
 
 
+def test_a_start_that_names_only_the_session_is_understood() -> None:
+    given = {"hook_event_name": "sessionStart", "session_id": "s1", "cwd": "/project"}
+    found = events.read(given, PROGRAM)
+    assert (found.session, found.cwd, found.moment) == ("s1", "/project", Moment.START)
+
+
 def test_a_call_is_known_by_its_id() -> None:
     assert told("postToolUse", tool_name="Shell", tool_use_id="abc").call_id == "abc"
 

@@ -132,7 +132,7 @@ class TestNames:
             "ReadFile page.html",
             "Shell sleep 0.3; echo slow > slow.txt; exit 4 (failed, 4)",
             "WriteFile notes.txt",
-            "complete_task",
+            "Complete Task",
             "subagent generalist: Write the notes",
             "agent: All done.",
             "you: Remove it",
@@ -306,6 +306,27 @@ class TestCut:
             {"id": "u", "type": "user", "content": [answer, {"text": "and hurry"}]},
         ]
         assert _end(entries).entries[2]["content"] == [{"text": "and hurry"}]
+
+    def test_what_belongs_to_a_result_stays_with_it(self) -> None:
+        answers = [
+            {"functionResponse": {"id": each, "name": "read_file", "response": {"output": each}}}
+            for each in ("c1", "c2")
+        ]
+        picture = {"inlineData": {"mimeType": "image/png", "data": "AA=="}}
+        both = [answers[0], picture, answers[1]]  # as a resume of the program writes it
+        calls: list[Any] = [
+            {"id": each, "name": "read_file", "args": {}, "result": both} for each in ("c1", "c2")
+        ]
+        cut = _end([ABOUT, {"id": "g", "type": "gemini", "content": "", "toolCalls": calls}])
+        results = [each["result"] for each in cut.entries[1]["toolCalls"]]
+        assert results == [[answers[0], picture], [answers[1]]]
+
+    def test_what_the_user_says_while_a_call_runs_stays(self, steps: list[Step]) -> None:
+        hint = {"id": "h", "type": "user", "content": [{"text": "and hurry"}]}
+        *entries, mark = steps[1].point.entries
+        point = replace(steps[1].point, entries=[*entries, hint, mark])
+        cut = TRANSCRIPT.cut(point, iter([STORY["chat"]]))
+        assert said(cut) == [*WRITTEN, ("user", "and hurry")]
 
 
 def _end(entries: list[Any]) -> Cut:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,8 @@ MAIN = [each for each in TOLD if each.subagent_id is None]
 def point_of(told: Told) -> Point:
     """Return the point of the checkpoint that the recorder makes."""
     state: dict[str, Any] = {"moment": str(told.moment)}
-    for name in ("tool", "prompt", "last_message", "call_id", "prompt_id", "subagent_id"):
+    names = ("tool", "prompt", "last_message", "call_id", "turn_id", "prompt_id", "subagent_id")
+    for name in names:
         if getattr(told, name) is not None:
             state[name] = getattr(told, name)
     entries = TRANSCRIPT.read(told, JsonLines())
@@ -206,6 +207,26 @@ def test_a_result_that_never_came_is_said() -> None:
     assert "never written" in cut.note
 
 
+def with_one_id(given: Sequence[Any]) -> list[Any]:
+    """Return entries in which all calls have the same id, as some models give them."""
+    entries: list[Any] = json.loads(json.dumps(given))
+    for part in (part for message in entries[1:] for part in message["parts"]):
+        if part["type"] == "tool":
+            part["callID"] = "call_0"
+    return entries
+
+
+@pytest.mark.parametrize("name", ["write hello.txt", "edit none.txt (failed)"])
+def test_calls_of_one_id_are_told_apart_by_their_messages(name: str) -> None:
+    point = replace(POINTS[name], call_id="call_0", entries=with_one_id(POINTS[name].entries))
+    later = iter([with_one_id(POINTS["agent: Done."].entries)])
+    expected = said(TRANSCRIPT.cut(POINTS[name], NOTHING))
+
+    assert said(TRANSCRIPT.cut(point, NOTHING)) == expected
+    assert said(TRANSCRIPT.cut(replace(point, turn_id=None), NOTHING)) == expected
+    assert said(TRANSCRIPT.cut(replace(point, entries=()), later)) == expected
+
+
 def test_a_call_may_be_known_by_its_part() -> None:
     point = POINTS["write hello.txt"]
     part = point.entries[-1]["parts"][-1]
@@ -281,6 +302,22 @@ def test_secrets_in_a_conversation_are_hidden() -> None:
 
     assert secret not in json.dumps(entries)
     assert "use ***" in json.dumps(entries)
+
+
+def test_what_comes_with_every_event_is_looked_through_again_only_where_it_changed() -> None:
+    transcript = type(TRANSCRIPT)()
+    told = MAIN[-1]
+    first = transcript.read(told, JsonLines())
+    assert first is not None
+
+    conversation = json.loads(json.dumps(told.conversation))
+    conversation["messages"][-1]["parts"].append({"id": "p", "text": "ghp_" + "b" * 36})
+    again = transcript.read(replace(told, conversation=conversation), JsonLines())
+
+    assert again is not None
+    assert again[:-1] == first[:-1]
+    assert all(one is other for one, other in zip(again[1:-1], first[1:-1], strict=True))
+    assert again[-1]["parts"][-1]["text"] == "***"
 
 
 def test_what_the_user_took_back_in_opencode_is_no_part_of_it() -> None:
@@ -572,7 +609,7 @@ def test_opencode_itself_takes_the_conversation_in_within_the_project(
 ) -> None:
     seen, project = tmp_path / "seen", tmp_path / "a project"
     project.mkdir()
-    does = f'cp "$2" "{seen}"; stat -c %a "$2" "$PWD" >&2; pwd > "{seen}.pwd"; echo "$1 ses_new"'
+    does = f'cp "$2" "{seen}"; pwd > "{seen}.pwd"; echo "$1 ses_new"'
     monkeypatch.setenv("HOLDFAST_OPENCODE", program_that(tmp_path, does))
     cut = TRANSCRIPT.cut(POINTS["write hello.txt"], NOTHING)
 

@@ -63,7 +63,7 @@ def standing(
     found = [each for each in places(name, folder) if each.command or each.problem]
     event = _event(name, report, newest)
     problems = [each for each in report.problems if each.program in (name, HELPER)]
-    faults = [fault for place in found for fault in _faults(name, place)]
+    faults = [fault for place in found if place.command for fault in _faults(name, place)]
     last = problems[0] if problems else None
     if last is not None and last.program == name and (event is None or last.last > event.at):
         faults.append(f"the last event was not recorded: {last.text}")
@@ -88,17 +88,16 @@ def _event(name: str, report: HookReport, newest: CheckpointInfo | None) -> Even
 
 
 def _faults(name: str, place: Place) -> list[str]:
-    if place.command is None:
-        return [str(place.problem)]
+    command = place.command or []
     again = f"`holdfast hook install {name}{flag(place)}` brings it up to date"
     settings = settings_of(name)
     missing = settings.missing(place.file) if isinstance(settings, JsonHooks) else []
-    found = (fault_of(place.command), missing and f"{place.file} lacks {', '.join(missing)}")
+    found = (fault_of(command), missing and f"{place.file} lacks {', '.join(missing)}")
     return [f"{fault}: {again}" for fault in found if fault]
 
 
 def _advice(name: str, folder: Path, found: list[Place]) -> list[str]:
-    said = []
+    said = [f"is the hook there? {place.problem}" for place in found if place.problem is not None]
     there = [place for place in found if place.command is not None]
     for place in there:
         try:

@@ -44,6 +44,11 @@ def location_from(folder: str, store: str | None) -> StoreLocation:
     return discovery.find() or discovery.in_folder(Path(folder))
 
 
+def is_there(location: StoreLocation) -> bool:
+    """Return whether there is a store by now; a program that only starts makes none."""
+    return location.path is None or location.path.exists()
+
+
 class Project:
     """A project whose events are recorded: its store and its files."""
 

@@ -12,7 +12,7 @@ import errno
 import os
 import signal
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 NOT_FOUND, NOT_RUNNABLE = 127, 126
 """How a shell ends where a program is not there, or may not be run."""
@@ -97,7 +97,8 @@ def _wait_for(child: int) -> int:
                 code = os.waitstatus_to_exitcode(status)
                 return code if code >= 0 else 128 - code
         elif not is_typed:
-            os.kill(child, number)
+            with suppress(PermissionError):  # it has become another user's
+                os.kill(child, number)
 
 
 def _next_signal() -> tuple[int, bool]:

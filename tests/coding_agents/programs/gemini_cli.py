@@ -19,7 +19,7 @@ from tests.coding_agents.kit import (
     sse,
 )
 
-_MODEL = "gemini-2.5-flash"
+MODEL = "gemini-2.5-flash"
 _OWN_WORDS = ("<session_context>", "[The previous response was interrupted before it completed.]")
 """How what the program itself says begins."""
 
@@ -51,7 +51,7 @@ class GeminiCli(RealProgram):
 
     def arguments(self, prompt: str, resume: Sequence[str] | None) -> list[str]:
         goes_on = [] if resume is None else list(resume[1:])
-        return [self.program, *goes_on, "-p", prompt, "--yolo", "-m", _MODEL, "-o", "stream-json"]
+        return [self.program, *goes_on, "-p", prompt, "--yolo", "-m", MODEL, "-o", "stream-json"]
 
     def said(self, path: str, body: Any) -> Said | None:
         if "enerateContent" not in path or not body.get("tools"):

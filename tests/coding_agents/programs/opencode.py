@@ -96,7 +96,7 @@ class OpenCode(RealProgram):
             deltas.append(({"content": reply.text}, None))
         for at, action in enumerate(reply.calls):
             name, arguments = call_of(action)
-            identity = f"call_{_digest([len(body['messages']), at, name, arguments])}"
+            identity = self.call_id(body, at)
             function = {"name": name, "arguments": json.dumps(arguments)}
             call = {"index": at, "id": identity, "type": "function", "function": function}
             deltas.append(({"tool_calls": [call]}, None))
@@ -112,6 +112,12 @@ class OpenCode(RealProgram):
             for delta, finish in deltas
         ]
         return "text/event-stream", sse(chunks, end="[DONE]")
+
+    def call_id(self, body: Any, at: int) -> str:
+        """Return the id of a call in an answer."""
+        return (
+            f"call_{hashlib.sha256(json.dumps([body['messages'], at]).encode()).hexdigest()[:24]}"
+        )
 
     def beside(self, method: str, path: str, body: Any) -> tuple[int, str, bytes]:
         """Return a title for a conversation."""
@@ -152,7 +158,3 @@ def _text(content: Any) -> str:
     if isinstance(content, str):
         return content
     return "".join(each.get("text", "") for each in content or ())
-
-
-def _digest(value: Any) -> str:
-    return hashlib.sha256(json.dumps(value).encode()).hexdigest()[:24]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.cli.access.naming import Names
-from holdfast.cli.exits import Refused, UsageError
+from holdfast.cli.exits import NotFound, Refused, UsageError
 from holdfast.coding_agents.recorded import main_session_of, program_of
 from holdfast.stores.base import Query
 from holdfast.system.terminal_text import clean
@@ -34,8 +34,9 @@ def meant(
     found = _session(names, session)
     if checkpoint is None:
         return found, None
-    target = names.checkpoint(checkpoint, f"{found.agent_id}/{found.session_id}")
-    if target.checkpoint_id in {info.checkpoint_id for info in points(client, found)}:
+    on_way = points(client, found)
+    target = _named(names, checkpoint, found, on_way)
+    if target.checkpoint_id in {info.checkpoint_id for info in on_way}:
         return found, target
     if session is None:
         _check_is_coding(target)
@@ -44,6 +45,19 @@ def meant(
         f"{checkpoint} is a checkpoint of session {target.session_id!r}: session "
         f"{found.session_id!r} was never there; leave out --session"
     )
+
+
+def _named(
+    names: Names, given: str, session: SessionInfo, on_way: Sequence[CheckpointInfo]
+) -> CheckpointInfo:
+    """Return the checkpoint that is meant: by what it is called also one before a fork."""
+    try:
+        return names.checkpoint(given, f"{session.agent_id}/{session.session_id}")
+    except NotFound:
+        called = next((info for info in on_way if info.step_name == given), None)
+        if called is None:
+            raise
+        return called
 
 
 def current(names: Names) -> SessionInfo | None:

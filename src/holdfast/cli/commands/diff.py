@@ -11,7 +11,7 @@ from holdfast.cli.access.opening import open_client
 from holdfast.cli.access.plumbing import MESSAGES, without_plumbing
 from holdfast.cli.exits import OK, NotFound
 from holdfast.cli.output.file_changes import MANY, changed_files, lines_by_file, plus_minus
-from holdfast.cli.output.messages import MessageChanges, changed, messages_of, with_prompt
+from holdfast.cli.output.messages import Known, MessageChanges, said_since
 from holdfast.cli.output.terminal import Terminal
 from holdfast.cli.output.units import many
 from holdfast.cli.output.values import short
@@ -124,10 +124,10 @@ def _said(client: SyncClient, old: CheckpointInfo, new: CheckpointInfo) -> Messa
         return None
     try:
         kept = [client.restore(info.checkpoint_id, on_unknown="raw") for info in (old, new)]
-        before, now = (with_prompt(messages_of(each), each) for each in kept)
+        before, now = map(Known.of, kept)
     except AdapterError:  # whose state is none of the framework's is compared by its paths
         return None
-    return changed(before, now) if before or now else None
+    return said_since(before, now) if before.messages or now.messages else None
 
 
 def _count(changes: Diff) -> int:

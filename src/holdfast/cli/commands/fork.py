@@ -6,7 +6,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.cli.access.links import link, say_linked
+from holdfast.cli.access.links import link, say_hook, say_linked
 from holdfast.cli.access.naming import Names
 from holdfast.cli.access.opening import open_client
 from holdfast.cli.exits import OK, NotFound
@@ -72,6 +72,7 @@ def run(options: Namespace, terminal: Terminal) -> int:
         if options.to is not None:
             terminal.line(f"its files are in {clean(str(options.to))}")
             say_linked(is_linked, terminal)
+            say_hook(source, options.to, terminal)
     return OK
 
 

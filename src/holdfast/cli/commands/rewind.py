@@ -210,7 +210,7 @@ def _elsewhere(
     terminal: Terminal,
 ) -> tuple[Rewound, Path | None]:
     """Go on in a new directory: its files, its link to this store, then the session."""
-    from holdfast.cli.access.links import link, say_linked
+    from holdfast.cli.access.links import link, say_hook, say_linked
     from holdfast.cli.access.trees import unpack
     from holdfast.coding_agents import rewinding
     from holdfast.workspace import Workspace
@@ -230,7 +230,10 @@ def _elsewhere(
         below = rewinding.project_of(client, going.session, before).relative_to(before)
         project = root / below if (root / below).is_dir() else root
     with Workspace(root, store=client) as workspace:
-        return rewinding.carry_out(client, going, workspace, project), project
+        done = rewinding.carry_out(client, going, workspace, project)
+    if not terminal.json:
+        say_hook(going.target, project, terminal)
+    return done, project
 
 
 def _has_files(client: SyncClient, going: Rewind, directory: Path) -> bool:

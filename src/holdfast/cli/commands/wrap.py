@@ -9,7 +9,7 @@ import shutil
 import sys
 from argparse import Namespace
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from importlib.util import find_spec
 from pathlib import Path, PurePath
@@ -105,12 +105,14 @@ def run(options: Namespace, terminal: Terminal) -> int:
         wrapping.end(code, foreground.name_of(code))
     except KeyboardInterrupt:
         terminal.hint("interrupted: the files were not kept as they are at the end")
-    _tell(wrapping, code, terminal)
+    with suppress(OSError):  # the terminal may have gone with the program
+        _tell(wrapping, code, terminal)
     return code
 
 
 def _not_started(program: str, code: int, reason: str, terminal: Terminal) -> int:
-    terminal.hint(f"{clean(program)} was not started: {reason}")
+    if sys.stderr is not None:
+        terminal.hint(f"{clean(program)} was not started: {reason}")
     return code
 
 
@@ -142,6 +144,8 @@ def _opened(options: Namespace) -> Iterator[tuple[SyncClient, Workspace]]:
 
 def _tell(wrapping: Wrapping, code: int, terminal: Terminal) -> None:
     """Say in one line what became of it, on standard error: the output is the program's."""
+    if sys.stderr is None:  # closed by who started this; print would take standard output
+        return
     kept = many(len(wrapping.kept), "checkpoint")
     if terminal.json:
         said = {

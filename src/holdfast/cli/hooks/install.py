@@ -22,7 +22,7 @@ from holdfast.coding_agents.installing import (
     places,
     settings_of,
 )
-from holdfast.coding_agents.settings import Approving, Scope
+from holdfast.coding_agents.settings import Approving, Scope, Settings
 from holdfast.errors import CodingAgentError
 from holdfast.stores.discovery import VARIABLE
 from holdfast.stores.shared.secrets import secrets_in
@@ -50,10 +50,8 @@ def install(options: Namespace, terminal: Terminal) -> int:
         with chdir(folder), open_location(location_of(options, create=True), create=True):
             pass  # so that the first event finds its store
     changed = settings.install(place.file, command)
-    trusted = None
-    if options.trust and isinstance(settings, Approving):
-        trusted = settings.trust(place.file, folder)
-    advice = [*settings.advice(place.file, folder), *_hints(name, place, command, folder)]
+    trusted = _approved(settings, place, folder) if options.trust else None
+    advice = _advice(settings, place, folder) + _hints(name, place, command, folder)
     advice += _others(name, place, there)
     if terminal.json:
         terminal.emit(
@@ -194,6 +192,22 @@ def _check_trust(name: str) -> None:
     if not isinstance(settings_of(name), Approving):
         title = programs.program(name).title
         raise UsageError(f"{title} has no way to approve a hook from outside: leave --trust")
+
+
+def _approved(settings: Settings, place: Place, folder: Path) -> list[str]:
+    assert isinstance(settings, Approving)
+    try:
+        return settings.trust(place.file, folder)
+    except CodingAgentError as error:
+        raise CodingAgentError(f"the hook is in {place.file}, but not approved: {error}") from error
+
+
+def _advice(settings: Settings, place: Place, folder: Path) -> list[str]:
+    """Return what is still to be done; the hook is in, whatever else cannot be read."""
+    try:
+        return settings.advice(place.file, folder)
+    except CodingAgentError as error:
+        return [f"what else has to be done is not known: {error}"]
 
 
 def _hints(name: str, place: Place, command: Sequence[str], folder: Path) -> list[str]:

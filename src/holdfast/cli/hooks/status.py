@@ -33,7 +33,7 @@ def status(options: Namespace, terminal: Terminal) -> int:
     names = [options.program] if options.program else known
     newest, trouble = _newest(options, folder, names, report)
     found = [standing(name, folder, report, newest.get(name)) for name in names]
-    installed = [each for each in found if each.is_installed or each.faults]
+    installed = [each for each in found if each.is_installed]
     works = bool(installed) and all(each.works for each in installed) and trouble is None
     used = set(in_use(folder))
     if terminal.json:
@@ -54,6 +54,8 @@ def status(options: Namespace, terminal: Terminal) -> int:
     for each in found:
         if each not in installed and (options.program or each.program in used):
             terminal.line(f"{each.title}: not installed; holdfast hook install {each.program}")
+            for said in each.advice:
+                terminal.line(f"  - {clean(said)}")
     if not installed and not used:
         terminal.line("no hook is installed here; holdfast hook install PROGRAM does that")
     return OK if works else FAILED

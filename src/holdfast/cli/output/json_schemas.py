@@ -370,11 +370,11 @@ SHAPES: dict[str, Schema] = {
     "hook": _one_of(
         _record(
             action={"const": "record"},
-            checkpoint_id=TEXT,
+            checkpoint_id=_maybe(TEXT),
             session_id=TEXT,
             step_name=TEXT,
-            files=WHOLE,
-            tree_id=TEXT,
+            files=_maybe(WHOLE),
+            tree_id=_maybe(TEXT),
         ),
         _record(
             action={"const": "install"},

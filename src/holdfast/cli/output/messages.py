@@ -35,6 +35,23 @@ def with_prompt(messages: list[Said], checkpoint: Checkpoint) -> list[Said]:
 
 
 @dataclass(frozen=True)
+class Known:
+    """What was said until a checkpoint, and by whom it was recorded."""
+
+    messages: list[Said]
+    is_recorded: bool
+    """Whether a hook of a coding agent has told of it."""
+    subagent_id: Any
+
+    @classmethod
+    def of(cls, checkpoint: Checkpoint) -> Known:
+        """Return what a checkpoint knows."""
+        tags = checkpoint.metadata
+        messages = with_prompt(messages_of(checkpoint), checkpoint)
+        return cls(messages, "program" in tags, tags.get("subagent_id"))
+
+
+@dataclass(frozen=True)
 class MessageChanges:
     """What was said in one checkpoint and not in another."""
 
@@ -61,13 +78,36 @@ class MessageChanges:
         ]
 
 
-def changed(old: list[Said], new: list[Said]) -> MessageChanges:
-    """Return the messages between what both begin and what both end with."""
+def changed(old: list[Said], new: list[Said], by_call: bool = False) -> MessageChanges:
+    """Return the messages between what both begin and what both end with.
+
+    With ``by_call`` results of the same calls are the same, in whatever words.
+    """
+    before, now = (
+        [_result_of(each) or each for each in said] if by_call else said for said in (old, new)
+    )
     least = min(len(old), len(new))
-    first = next((i for i in range(least) if old[i] != new[i]), least)
+    first = next((i for i in range(least) if before[i] != now[i]), least)
     least -= first
-    last = next((i for i in range(least) if old[-1 - i] != new[-1 - i]), least)
+    last = next((i for i in range(least) if before[-1 - i] != now[-1 - i]), least)
     return MessageChanges(old[first : len(old) - last], new[first : len(new) - last])
+
+
+def _result_of(message: Said) -> tuple[Any, ...] | None:
+    """Return the calls that a message gives the results of; None if it says anything else."""
+    calls = [part.get("id") for part in message.parts if part["type"] == "tool_call_response"]
+    return tuple(calls) if calls and len(calls) == len(message.parts) and all(calls) else None
+
+
+def said_since(old: Known | None, new: Known) -> MessageChanges:
+    """Return what was said from one checkpoint to another.
+
+    A subagent's conversation is its own, and nothing of its parent's was taken back. What a tool of
+    a coding agent gave is told by its hook first, and then in the program's own words.
+    """
+    is_other = old is not None and new.subagent_id not in (None, old.subagent_id)
+    before = [] if old is None or is_other else old.messages
+    return changed(before, new.messages, by_call=new.is_recorded)
 
 
 def message_lines(message: Said, terminal: Terminal, brief: bool = False) -> list[str]:

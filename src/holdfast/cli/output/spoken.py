@@ -9,33 +9,32 @@ from holdfast.errors import AdapterError, CheckpointNotFoundError, Serialization
 
 if TYPE_CHECKING:
     from holdfast.cli.access.opening import LazyClient
-    from holdfast.cli.output.messages import MessageChanges
-    from holdfast.core.conversation.said import Said
+    from holdfast.cli.output.messages import Known, MessageChanges
     from holdfast.model import CheckpointInfo
 
 
 def spoken_in(client: LazyClient, infos: Sequence[CheckpointInfo]) -> dict[str, MessageChanges]:
     """Return what was said in each of some checkpoints since the one before it, if anything."""
-    from holdfast.cli.output.messages import changed
+    from holdfast.cli.output.messages import said_since
 
-    said: dict[str, list[Said] | None] = {}
+    known: dict[str, Known | None] = {}
     for checkpoint_id in {i: None for info in infos for i in (info.checkpoint_id, info.parent_id)}:
         if checkpoint_id is not None:
-            said[checkpoint_id] = _said(client, checkpoint_id)
+            known[checkpoint_id] = _known(client, checkpoint_id)
     found = {}
     for info in infos:
-        now, before = said[info.checkpoint_id], said.get(info.parent_id or "")
+        now, before = known[info.checkpoint_id], known.get(info.parent_id or "")
         if now is not None:
-            changes = changed(before or [], now)
+            changes = said_since(before, now)
             if changes:
                 found[info.checkpoint_id] = changes
     return found
 
 
-def _said(client: LazyClient, checkpoint_id: str) -> list[Said] | None:
-    from holdfast.cli.output.messages import messages_of
+def _known(client: LazyClient, checkpoint_id: str) -> Known | None:
+    from holdfast.cli.output.messages import Known
 
     try:
-        return messages_of(client.restore(checkpoint_id, on_unknown="raw"))
+        return Known.of(client.restore(checkpoint_id, on_unknown="raw"))
     except (AdapterError, CheckpointNotFoundError, SerializationError):
         return None  # it is pruned, or holds no conversation: the rest can be told

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from holdfast.coding_agents.json_settings import JsonHooks
 from holdfast.coding_agents.settings import Scope
+from holdfast.errors import CodingAgentError
 
 EVENTS = {
     "SessionStart": None,
@@ -44,11 +45,13 @@ class ClaudeCodeSettings(JsonHooks):
 
     def _files_that_disable(self, file: Path, folder: Path) -> list[Path]:
         places = {file, *(self.file(scope, folder) for scope in self.scopes)}
-        return [
-            place
-            for place in sorted(places)
-            if place.exists() and self._read(place)[0].get("disableAllHooks") is True
-        ]
+        return [place for place in sorted(places) if self._disables(place)]
+
+    def _disables(self, file: Path) -> bool:
+        try:
+            return self._read(file)[0].get("disableAllHooks") is True
+        except CodingAgentError:  # which is said where the hook is looked for
+            return False
 
 
 SETTINGS = ClaudeCodeSettings()

@@ -2,34 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from holdfast.coding_agents.claude_code.lines import TOLD, Lines, text_of
 from holdfast.coding_agents.masking import masked
 from holdfast.coding_agents.told import Moment, Told
-from holdfast.core.conversation.frameworks.claude_entries import Entry, made_uuid, result_content
+from holdfast.core.conversation.frameworks.claude_entries import (
+    Entry,
+    made_uuid,
+    result_content,
+    results_in,
+)
 
 _COMMON = ("isSidechain", "userType", "entrypoint", "cwd", "sessionId", "version", "gitBranch")
 
 _LOOKED_AT = 500
 """Lines at the end of a long conversation: a call that ends now was asked for not long ago."""
+_REMEMBERED = 32
 
 
-def with_told(entries: Sequence[Any], told: Told) -> list[Any]:
-    """Return entries with the call and its result, or the last message, of which an event tells.
+class ToldEntries:
+    """What hooks told of the conversations that one reader of files reads."""
 
-    The program writes its lines a tenth of a second late. So a checkpoint has what it is named
-    after, also where the program is ended before it wrote that down.
-    """
-    lines = Lines(entries[-_LOOKED_AT:])
-    made: list[Entry] = []
-    if told.moment is Moment.CALL and told.call_id is not None:
-        made = _call(lines, told, told.call_id)
-    elif told.moment in (Moment.END, Moment.SUBAGENT_END) and told.last_message:
-        made = _last_message(lines, told, told.last_message)
-    return [*entries, *masked(made)]
+    def __init__(self) -> None:
+        self._results: dict[str, list[Entry]] = {}
+
+    def added(self, path: str, entries: Sequence[Any], told: Told) -> list[Any]:
+        """Return entries with the call and its result, or the last message, that an event tells of.
+
+        The program writes its lines a tenth of a second late. So a checkpoint has what it is named
+        after, also where the program is ended before it wrote that down; and what was told before
+        and is not written yet stays.
+        """
+        lines = Lines(entries[-_LOOKED_AT:])
+        before = [each for each in self._results.pop(path, []) if _is_missing(lines, each)]
+        if before:
+            lines = Lines([*entries[-_LOOKED_AT:], *before], with_told=True)
+        made: list[Entry] = []
+        if told.moment is Moment.CALL and told.call_id is not None:
+            made = masked(_call(lines, told, told.call_id))
+        elif told.moment in (Moment.END, Moment.SUBAGENT_END) and told.last_message:
+            made = masked(_last_message(lines, told, told.last_message))
+        results = [each for each in (*before, *made) if results_in(each)]
+        if results:
+            self._results[path] = results[-_REMEMBERED:]
+        return [*entries, *before, *made]
+
+
+def _is_missing(lines: Lines, told: Entry) -> bool:
+    """Return whether a result is not written yet that was asked for not long ago."""
+    call_id = results_in(told)[0]
+    return lines.result(call_id) is None and lines.call(call_id) is not None
 
 
 def _call(lines: Lines, told: Told, call_id: str) -> list[Entry]:
@@ -43,11 +68,25 @@ def _call(lines: Lines, told: Told, call_id: str) -> list[Entry]:
     else:
         asked = lines.entries[place]
     failed = told.error is not None
-    content = result_content(told.error if failed else told.output)
+    content = result_content(told.error if failed else _words(told.output))
     result = {"tool_use_id": call_id, "type": "tool_result", "content": content}
     message = {"role": "user", "content": [{**result, "is_error": True} if failed else result]}
     own = _entry(asked, told, "user", message, made_uuid("result", call_id))
     return [*([asked] if place is None else []), own]
+
+
+def _words(output: Any) -> Any:
+    """Return what a tool gave without the program's own bookkeeping, where that is known."""
+    if not isinstance(output, Mapping):
+        return output
+    file = output.get("file")
+    if isinstance(file, Mapping) and isinstance(file.get("content"), str):  # of Read
+        return file["content"]
+    if isinstance(output.get("filePath"), str):  # of Write and Edit
+        return f"{output['filePath']} is written."
+    if isinstance(output.get("content"), list) and output.get("status") == "completed":  # of Agent
+        return output["content"]
+    return output
 
 
 def _last_message(lines: Lines, told: Told, said: str) -> list[Entry]:

@@ -8,11 +8,12 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from holdfast.coding_agents.claude_code.cutting import cut_at
 from holdfast.coding_agents.claude_code.lines import is_kept
 from holdfast.coding_agents.claude_code.places import conversations_of, file_of
-from holdfast.coding_agents.claude_code.told_entries import with_told
+from holdfast.coding_agents.claude_code.told_entries import ToldEntries
 from holdfast.coding_agents.json_lines import JsonLines
 from holdfast.coding_agents.told import Told
 from holdfast.coding_agents.transcript import Cut, Point
@@ -25,11 +26,17 @@ class ClaudeCodeTranscript:
 
     format = "claude-code/1"
 
+    def __init__(self) -> None:
+        self._told: WeakKeyDictionary[JsonLines, ToldEntries] = WeakKeyDictionary()
+
     def read(self, told: Told, files: JsonLines) -> list[Any] | None:
         """Return the conversation as it is now; None if there is none to be read."""
         path = file_of(told.transcript, told.subagent_id)
         entries = None if path is None else files.read(path)
-        return None if entries is None else with_told(list(filter(is_kept, entries)), told)
+        if path is None or entries is None:
+            return None
+        known = self._told.setdefault(files, ToldEntries())
+        return known.added(path, list(filter(is_kept, entries)), told)
 
     def cut(self, point: Point, later: Iterator[Sequence[Any]]) -> Cut:
         """Return the entries up to a point."""

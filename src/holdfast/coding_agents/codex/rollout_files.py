@@ -1,4 +1,8 @@
-"""Where Codex keeps its rollouts: ``$CODEX_HOME/sessions/YYYY/MM/DD/rollout-TIME-ID.jsonl``."""
+"""Where Codex keeps its rollouts: ``$CODEX_HOME/sessions/YYYY/MM/DD/rollout-TIME-ID.jsonl``.
+
+A thread that was taken back goes on in another file, ``rollout-TIME-ID_PART.jsonl``, and a fork in
+one of its own; both name the thread or the part that they share their beginning with.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ from holdfast.coding_agents.codex import rollout
 from holdfast.coding_agents.codex.rollout import Record
 from holdfast.coding_agents.json_lines import JsonLines
 from holdfast.errors import TranscriptError
-from holdfast.system.atomic_files import Draft
+from holdfast.system.atomic_files import Draft, remove_drafts
 from holdfast.system.directories import sync_directory
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -60,11 +64,11 @@ def _whole(
 
 
 def _places(thread: str, near: Path) -> Iterator[Path]:
-    """Yield where the rollout of a thread may be: its id tells the day it was begun."""
+    """Yield where the rollout of a thread, or a part, may be: its id tells the day it was begun."""
     if _UUID.fullmatch(thread) is None or len(near.parents) < 5:
         return
     begun = int(thread.replace("-", "")[:12], 16) / 1000
-    name = f"rollout-*-{thread}.jsonl"
+    name = f"rollout-*[-_]{thread}.jsonl"
     sessions = near.parents[3]
     try:
         days = [datetime.fromtimestamp(begun) + timedelta(days=each) for each in (0, -1, 1)]
@@ -82,6 +86,7 @@ def write(records: Sequence[Record], thread: str, now: datetime) -> Path:
     folder = home() / "sessions" / f"{now:%Y/%m/%d}"
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"rollout-{now:%Y-%m-%dT%H-%M-%S}-{thread}.jsonl"
+    remove_drafts(str(folder))
     with Draft(str(folder)) as draft:
         draft.write(b"".join(map(_line, records)))
         draft.sync()

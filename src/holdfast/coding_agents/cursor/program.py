@@ -42,7 +42,7 @@ PROGRAM = Program(
     title="Cursor",
     command="cursor-agent",
     paths={
-        "session": "conversation_id",
+        "session": "conversation_id|session_id",
         "event": "hook_event_name",
         "tool": "tool_name",
         "input": "tool_input",
@@ -50,7 +50,7 @@ PROGRAM = Program(
         "error": "error_message",
         "prompt": "prompt",
         "last_message": "text",
-        "cwd": "workspace_roots.0",
+        "cwd": "workspace_roots.0|cwd",
         "transcript": "transcript_path",
         "call_id": "tool_use_id",
         "turn_id": "generation_id",

@@ -36,9 +36,8 @@ def mark_of(entries: Sequence[Any]) -> Mark | None:
 
 
 def open_message(entries: Sequence[Any]) -> Mapping[str, Any] | None:
-    """Return the message of the model that is the last in a chat: calls that run now are its."""
-    last = next(messages_in(entries), None)
-    return last if last is not None and last.get("type") == "gemini" else None
+    """Return the last message of the model in a chat: calls that run now are its."""
+    return next((each for each in messages_in(entries) if each.get("type") == "gemini"), None)
 
 
 def claimed(calls: Sequence[Mapping[str, Any]], marks: Sequence[Mark]) -> list[str | None]:

@@ -1,11 +1,11 @@
-"""Cuts a chat of Gemini CLI behind a call, and tidies what its own resume would send twice."""
+"""Cuts a chat of Gemini CLI behind a call."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from holdfast.coding_agents.gemini_cli.calls import Mark, claimed, mark_of
+from holdfast.coding_agents.gemini_cli.calls import Mark, claimed, mark_of, open_message
 from holdfast.coding_agents.transcript import Point
 from holdfast.core.conversation.programs.gemini_chat import (
     Chat,
@@ -28,12 +28,13 @@ def after_call(chat: Chat, point: Point, later: Iterator[Sequence[Any]]) -> str 
 
     Calls of the same message that ended later are left out, as if they had not been made.
     """
-    message = chat.last
-    if message is None or message.get("type") != "gemini":
-        return _NOT_KNOWN
     its = mark_of(point.entries)
     if its is None:
-        its = {"message": message["id"], "name": point.tool, "args": point.input}
+        last = open_message(point.entries) or {}
+        its = {"message": last.get("id"), "name": point.tool, "args": point.input}
+    message = chat.messages.get(str(its.get("message")))
+    if message is None:
+        return _NOT_KNOWN
     whole, marks = _found_later(message, [its], later)
     if whole is None:
         made, note = _as_told(message, its)
@@ -79,7 +80,7 @@ def _as_told(message: Message, its: Mark) -> tuple[Message, str]:
 
 
 def _put(chat: Chat, message: Message) -> None:
-    """Put a message in the place of the last, or nothing if nothing is left of it."""
+    """Put a message in its place, or nothing if nothing is left of it."""
     if is_said(message):
         chat.messages[message["id"]] = message
     else:

@@ -37,6 +37,7 @@ _TITLES = {
     "list_directory": "ReadFolder",
     "web_fetch": "WebFetch",
     "google_web_search": "GoogleSearch",
+    "complete_task": "Complete Task",
 }
 """What the program itself calls its tools where the user sees them."""
 
@@ -44,7 +45,7 @@ _EXIT_CODE = re.compile(
     r"\nExit Code: (\d+)(?:\nSignal: .*)?(?:\nBackground PIDs: .*)?(?:\nProcess Group PGID: \d+)?"
     r"\s*(?:</untrusted_context>)?\s*\Z"
 )
-"""Stands behind what the command printed, where the command cannot have put it."""
+"""Stands behind all that the command printed."""
 _SIGNAL = re.compile(
     r"\nSignal: \S+(?:\nBackground PIDs: .*)?(?:\nProcess Group PGID: \d+)?\s*(?:<|\Z)"
 )

@@ -49,7 +49,7 @@ def _after_call(point: Point, known: Iterator[Conversation]) -> Cut:
     kept: list[Part] = []
     for number, each in enumerate(known):
         session = session or each.session
-        place = _place(each.messages, point.call_id)
+        place = _place(each.messages, point)
         if place is None:
             continue
         message = each.messages[place]
@@ -75,10 +75,11 @@ def _after_call(point: Point, known: Iterator[Conversation]) -> Cut:
     return Cut(entries=Conversation(session, [*found.messages[:at], last]).entries, note=note)
 
 
-def _place(messages: Sequence[Message], call_id: str | None) -> int | None:
-    """Return which message holds a call."""
-    for at, each in enumerate(messages):
-        if any(_is_call(part, call_id) for part in each["parts"]):
+def _place(messages: Sequence[Message], point: Point) -> int | None:
+    """Return which message holds the call: some models give those of every turn the same ids."""
+    for at in reversed(range(len(messages))):
+        is_turn = point.turn_id in (None, messages[at]["info"]["id"])
+        if is_turn and any(_is_call(part, point.call_id) for part in messages[at]["parts"]):
             return at
     return None
 

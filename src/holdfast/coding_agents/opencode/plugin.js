@@ -12,17 +12,17 @@ const IMPATIENCE = 500 // the same, while it is known to be slow
 const LIFETIME = 120_000 // after so long it is ended
 const WAITING = 100 // events behind one that is slow; the next are left out
 const SIDE_BY_SIDE = 150 // milliseconds in which calls that run together may end together
-const LARGEST = 32_000_000 // characters of an event; of a longer one the conversation is left out
+const LARGEST = 60_000_000 // bytes of an event; of a larger one the conversation is left out
 const MCP_TEXT = 30_000 // opencode itself may shorten a result that is longer
 const REMEMBERED = 1_000 // calls
 
 const HERE = Symbol.for("holdfast.opencode")
 
 export const Holdfast = async ({ client, directory }) => {
-  // Installed for the user and for the project, it is loaded twice.
-  const here = (globalThis[HERE] ??= new Set())
-  if (here.has(directory)) return {}
-  here.add(directory)
+  // Installed for the user and for the project, it is loaded twice: the last, the project's, tells.
+  const here = (globalThis[HERE] ??= new Map())
+  const isThis = () => here.get(directory) === import.meta.url
+  here.set(directory, import.meta.url)
 
   const parents = new Map() // of sessions: null for one that a user began
   const results = new Map() // of calls that were told, for until opencode has written them
@@ -54,23 +54,32 @@ export const Holdfast = async ({ client, directory }) => {
     (callback) =>
     async (...given) => {
       try {
-        await callback(...given)
+        if (isThis()) await callback(...given)
       } catch {} // recording is never in the agent's way
     }
 
-  const asked = async (answer) => (await within(answer, PATIENCE))?.data
+  const asked = async (answer) => {
+    try {
+      return (await within(answer, PATIENCE))?.data
+    } catch {} // the files are kept without it
+  }
   const sessionOf = (id) => asked(client.session.get({ path: { id } }))
 
   async function rootOf(id) {
     for (let depth = 0; depth < 20; depth++) {
-      if (!parents.has(id)) parents.set(id, (await sessionOf(id))?.parentID ?? null)
-      if (parents.get(id) === null) break
+      const session = parents.has(id) ? undefined : await sessionOf(id)
+      if (session) parents.set(id, session.parentID ?? null)
+      if (!parents.get(id)) break
       id = parents.get(id)
     }
     return id
   }
 
-  function opened(session, callID) {
+  // Some models give the calls of every turn the same ids.
+  const keyOf = (session, callID) => `${session}/${callID}`
+
+  function begun(session, callID) {
+    results.delete(keyOf(session, callID))
     if (!open.has(session)) open.set(session, new Set())
     open.get(session).add(callID)
   }
@@ -83,7 +92,8 @@ export const Holdfast = async ({ client, directory }) => {
   }
 
   function withResult(part) {
-    const ended = part.type === "tool" ? results.get(part.callID) : undefined
+    if (part.type !== "tool") return part
+    const ended = results.get(keyOf(part.sessionID, part.callID))
     if (!ended?.result || !["pending", "running"].includes(part.state?.status)) return part
     const { start } = part.state.time ?? { start: ended.at }
     const time = { start, end: ended.at }
@@ -106,6 +116,11 @@ export const Holdfast = async ({ client, directory }) => {
     return texts?.join("\n") || undefined
   }
 
+  function messageOf(conversation, callID) {
+    const isOf = (part) => part.type === "tool" && [part.callID, part.id].includes(callID)
+    return conversation?.messages.findLast((each) => each.parts.some(isOf))?.info.id
+  }
+
   async function tell(session, event, what) {
     busy.add(session)
     const root = await rootOf(session)
@@ -116,14 +131,15 @@ export const Holdfast = async ({ client, directory }) => {
       told.subagent_id = session
       told.subagent_type = conversation?.info.agent
     }
+    if (what.call_id) told.turn_id = messageOf(conversation, what.call_id)
     if (event.endsWith(".idle")) told.last_message = lastMessageOf(conversation)
-    let text = JSON.stringify(told)
-    if (text.length > LARGEST) text = JSON.stringify({ ...told, conversation: undefined })
-    await run(text)
+    const text = JSON.stringify(told)
+    const isLarge = Buffer.byteLength(text) > LARGEST
+    await run(isLarge ? JSON.stringify({ ...told, conversation: undefined }) : text)
   }
 
-  // The event is in a file that is gone once it is open: whatever becomes of opencode meanwhile, the
-  // command has all of it.
+  // The event is in a file that is gone once it is open: whatever becomes of opencode meanwhile,
+  // the command has all of it.
   async function run(text) {
     const folder = mkdtempSync(join(tmpdir(), "holdfast-"))
     let file
@@ -166,7 +182,7 @@ export const Holdfast = async ({ client, directory }) => {
 
   function remember(session, callID, input, result) {
     open.get(session)?.delete(callID)
-    results.set(callID, { input, result, at: Date.now() })
+    results.set(keyOf(session, callID), { input, result, at: Date.now() })
     if (results.size > REMEMBERED) results.delete(results.keys().next().value)
   }
 
@@ -174,7 +190,7 @@ export const Holdfast = async ({ client, directory }) => {
   function partUpdated(part) {
     const { status } = part.state ?? {}
     if (part.type !== "tool" || !["completed", "error"].includes(status)) return
-    if (results.has(part.callID) || results.has(part.id)) return
+    if ([part.callID, part.id].some((id) => results.has(keyOf(part.sessionID, id)))) return
     remember(part.sessionID, part.callID, part.state.input, undefined)
     const { input, title, output, metadata, error } = part.state
     inOrder(() =>
@@ -210,8 +226,8 @@ export const Holdfast = async ({ client, directory }) => {
 
     // What the last call left is recorded before the next one begins.
     "tool.execute.before": safely(async ({ sessionID, callID }) => {
+      begun(sessionID, callID)
       await recorded()
-      opened(sessionID, callID)
     }),
 
     "tool.execute.after": safely(async ({ tool, sessionID, callID, args }, output) => {
@@ -234,7 +250,6 @@ export const Holdfast = async ({ client, directory }) => {
     }),
 
     dispose: safely(async () => {
-      here.delete(directory)
       if (!(await recorded())) end()
     }),
   }

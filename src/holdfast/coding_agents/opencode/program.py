@@ -19,6 +19,7 @@ PATHS = {
     "last_message": "last_message",
     "cwd": "cwd",
     "call_id": "call_id",
+    "turn_id": "turn_id",
     "prompt_id": "prompt_id",
     "subagent_id": "subagent_id",
     "subagent_type": "subagent_type",

@@ -66,9 +66,8 @@ class OpencodeSettings:
         fetched = Path("node_modules", "@opencode-ai", "plugin")
         if not all((each / fetched).is_dir() for each in (_config(), file.parent.parent)):
             said.append(
-                "the first time, opencode fetches a package for plugins from the network; without "
-                "a network it tries for a minute or two at every start, unless its environment has "
-                "npm_config_fetch_retries=0"
+                "the first time, opencode fetches a package for plugins, which this one does not "
+                "need; without a network it tries that for a minute or two at every start"
             )
         return said
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +23,29 @@ class OpencodeTranscript:
 
     format = "opencode/1"
 
+    def __init__(self) -> None:
+        self._hidden: dict[str, tuple[Any, Any]] = {}
+        """Messages of the conversation that was read last, by id: as told, and without secrets."""
+
     def read(self, told: Told, files: JsonLines) -> list[Any] | None:
-        """Return the conversation that came with an event."""
+        """Return the conversation that came with an event; secrets are hidden.
+
+        All of it comes with every event: what was looked through once is not looked through again.
+        """
         entries = entries_of(told.conversation)
-        return None if entries is None else list(masked(entries))
+        if entries is None:
+            return None
+        before, now = self._hidden, {}
+        found = []
+        for entry in entries:
+            info = entry.get("info") if isinstance(entry, Mapping) else None
+            key = str(info.get("id")) if isinstance(info, Mapping) else ""
+            known = before.get(key)
+            hidden = known[1] if known is not None and known[0] == entry else masked(entry)
+            now[key] = (entry, hidden)
+            found.append(hidden)
+        self._hidden = now
+        return found
 
     def cut(self, point: Point, later: Iterator[Sequence[Any]]) -> Cut:
         """Return the entries up to a point."""

@@ -34,10 +34,12 @@ def main(socket: str, files: str) -> None:
 
 
 def _idle_seconds() -> float:
+    """Return after how long without an event it ends: as HOLDFAST_HOOK_HELPER says, if it does."""
     try:
-        return float(os.environ.get("HOLDFAST_HOOK_HELPER", ""))
+        seconds = float(os.environ.get("HOLDFAST_HOOK_HELPER", ""))
     except ValueError:
         return IDLE_SECONDS
+    return seconds if seconds > 0 else IDLE_SECONDS
 
 
 if __name__ == "__main__":

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
-import struct
+import sys
 from _socket import SOL_SOCKET, socket
 from pathlib import Path
+
+if sys.platform == "linux":
+    from _socket import SO_PEERCRED
 
 _BETWEEN = {
     *("sh", "bash", "dash", "zsh", "fish", "ksh", "ash", "busybox", "env", "timeout", "nice"),
@@ -17,12 +20,15 @@ _MOST_BETWEEN = 10
 
 def peer_of(connection: socket) -> int | None:
     """Return the process at the other end; None where the system does not say."""
-    try:
-        from _socket import SO_PEERCRED
-    except ImportError:
+    if sys.platform == "darwin":
+        of, option = 0, 2  # SOL_LOCAL, LOCAL_PEERPID
+    elif sys.platform == "linux":
+        of, option = SOL_SOCKET, SO_PEERCRED
+    else:
         return None
-    pid, _, _ = struct.unpack("3i", connection.getsockopt(SOL_SOCKET, SO_PEERCRED, 12))
-    return int(pid) if pid > 0 else None
+    said: bytes = connection.getsockopt(of, option, 12)
+    pid = int.from_bytes(said[:4], sys.byteorder, signed=True)
+    return pid if pid > 0 else None
 
 
 def agent_of(hook: int) -> int | None:
@@ -52,9 +58,33 @@ def _stat(pid: int) -> tuple[int, str] | None:
     try:
         text = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
     except OSError:
-        return None
+        return None if sys.platform == "linux" else asked_of_ps(pid)
     name = text[text.index("(") + 1 : text.rindex(")")]
     return int(text[text.rindex(")") + 2 :].split()[1]), name
+
+
+def asked_of_ps(pid: int) -> tuple[int, str] | None:
+    """Return the same where there is no /proc."""
+    import subprocess
+
+    words = ["ps", "-o", "ppid=,comm=", "-p", str(pid)]
+    try:
+        said = subprocess.run(words, capture_output=True, text=True, timeout=2).stdout  # noqa: S603
+        parent, name = said.split(maxsplit=1)
+        return int(parent), os.path.basename(name.strip())
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return None
+
+
+def _watched(pid: int) -> int | None:
+    if not hasattr(os, "pidfd_open"):
+        return None
+    try:
+        return os.pidfd_open(pid)
+    except ProcessLookupError:
+        raise
+    except OSError:  # an older kernel, or a sandbox that forbids it
+        return None
 
 
 class Agent:
@@ -62,7 +92,7 @@ class Agent:
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
-        self.fd = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else None
+        self.fd = _watched(pid)
         """Becomes readable when it has ended, where the system has such."""
 
     @property

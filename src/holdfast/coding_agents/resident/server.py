@@ -10,6 +10,7 @@ import queue
 import selectors
 import signal
 import socket
+import sys
 import threading
 import time
 from contextlib import suppress
@@ -79,7 +80,7 @@ class Helper:
         self._stopping_since: float | None = None
         self._heard_at = self._alone_since = self._looked_at = time.monotonic()
         self._has_heard = False
-        self._work = Work()
+        self._work = Work(meeting)
         self._jobs: queue.SimpleQueue[tuple[Talk, Request] | None] = queue.SimpleQueue()
         self._done: queue.SimpleQueue[tuple[Talk, Answer]] = queue.SimpleQueue()
         self._worker = threading.Thread(target=self._record, name="recorder")
@@ -197,6 +198,8 @@ class Helper:
     # the end
 
     def _note_agent(self, talk: Talk) -> None:
+        if self._agents and sys.platform != "linux":
+            return  # asking who runs a hook takes a while there
         hook = peer_of(talk.connection)
         pid = None if hook is None else agent_of(hook)
         if pid is None or pid in self._agents or len(self._agents) >= _MOST_AGENTS:
@@ -248,8 +251,8 @@ class Helper:
                 return False
             if self._is_met_here():
                 os.unlink(self._meeting.socket)
-                if lock is not None:
-                    os.unlink(self._meeting.lock)
+            if lock is not None and not os.path.lexists(self._meeting.socket):
+                os.unlink(self._meeting.lock)
             self._listener.close()
         finally:
             if lock is not None:

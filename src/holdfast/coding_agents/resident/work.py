@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from holdfast._version import __version__
 from holdfast.coding_agents.hook_options import read_options
+from holdfast.coding_agents.resident.meeting import Meeting
 from holdfast.coding_agents.resident.messages import AGAIN, DONE, FAILED, Answer, Request
 from holdfast.system.crash_points import reach
 
@@ -22,7 +23,8 @@ _LARGEST = 2**30
 class Work:
     """Records events in the one project that it opened. Used by one thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, meeting: Meeting) -> None:
+        self._meeting = meeting
         self._project: Project | None = None
         self._is_cold = False
         self.is_over = False
@@ -49,6 +51,9 @@ class Work:
         try:
             options = read_options(request.words)
             program = options.program
+            if Meeting.of(request.folder, options.store).socket != self._meeting.socket:
+                self.is_over = True
+                return Answer(AGAIN)  # it was meant for another, or by somebody who is no hook
             told = told_in(options, request.event)
             reach("helper:told")
             answer = self._record(request, told, options.store, options.agent)
@@ -63,10 +68,15 @@ class Work:
 
     def _record(self, request: Request, told: Told, store: str | None, agent: str | None) -> Answer:
         from holdfast.coding_agents import recording
+        from holdfast.coding_agents.hook_log import HookLog
         from holdfast.coding_agents.told import Moment
 
         location = recording.location_from(request.folder, store)
+        is_start = told.moment is Moment.START
         try:
+            if self._project is None and is_start and not recording.is_there(location):
+                HookLog.of(request.folder).arrived(told.program, told.event)
+                return Answer(DONE, recording.as_json(recording.nothing_of(told)))
             if self._project is None:
                 self._project = recording.Project(request.folder, location, watch=True)
                 self._is_cold = True
@@ -77,7 +87,7 @@ class Work:
             if location.path is None or location.path.is_absolute():
                 os.chdir("/")  # so that nothing is kept from being unmounted
         self._project.log.arrived(told.program, told.event)
-        if told.moment is Moment.START:
+        if is_start:
             recorded = recording.nothing_of(told)
         else:
             recorded = self._project.record(told, agent, request.event_id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -9,8 +10,8 @@ from typing import Any
 from holdfast.core.conversation.forms import Native
 from holdfast.core.conversation.frameworks import openai_agents
 
-_BY_PROGRAM = "<"
-"""How messages in a user's name begin that are Codex's own: its environment, an interruption."""
+_MARKED = re.compile(r"<([a-z_]+)>.*</\1>", re.DOTALL)
+"""How messages in a user's name look that are Codex's own: its environment, an interruption."""
 
 
 def _extract(conversation: Any) -> Native | None:
@@ -31,11 +32,23 @@ def _said(entries: Sequence[Any]) -> Iterator[Any]:
 
 
 def _is_by_program(item: Mapping[str, Any]) -> bool:
+    """Return whether Codex itself says something: newer ones tell whose each part is."""
+    if item.get("role") != "user":
+        return item.get("role") == "developer"
+    about = item.get("internal_chat_message_metadata_passthrough")
+    told = about.get("content_item_metadata") if isinstance(about, Mapping) else None
+    origins = [_at(each, "provenance", "type") for each in told] if isinstance(told, list) else []
+    if any(origins):
+        return "user" not in origins
     content = item.get("content")
-    first = content[0] if isinstance(content, Sequence) and content else None
-    text = first.get("text") if isinstance(first, Mapping) else None
-    is_marked = isinstance(text, str) and text.startswith(_BY_PROGRAM)
-    return item.get("role") == "developer" or (item.get("role") == "user" and is_marked)
+    texts = [_at(each, "text") for each in content] if isinstance(content, list) else []
+    return bool(texts) and all(isinstance(each, str) and _MARKED.match(each) for each in texts)
+
+
+def _at(value: Any, *names: str) -> Any:
+    for name in names:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
 
 
 def _plain(item: Mapping[str, Any]) -> Mapping[str, Any]:

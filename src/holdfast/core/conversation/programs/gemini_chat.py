@@ -29,11 +29,6 @@ class Chat:
     messages: dict[str, Message] = field(default_factory=dict)
     """By id, in their order."""
 
-    @property
-    def last(self) -> Message | None:
-        """The last message."""
-        return next(reversed(self.messages.values()), None)
-
 
 def chat_of(entries: Iterable[Any]) -> Chat:
     """Return what the records of a chat come to; a TranscriptError if they are not as known."""
@@ -166,7 +161,8 @@ def settled(messages: Iterable[Message]) -> list[Message]:
         elif each.get("type") == "user" and any(
             response_id(part) in answered for part in parts_of(each.get("content"))
         ):
-            rest = [part for part in each["content"] if response_id(part) not in answered]
+            said = parts_of(each["content"])
+            rest = [part for part in said if response_id(part) not in answered]
             if rest:
                 kept.append({**each, "content": rest})
         else:
@@ -175,7 +171,13 @@ def settled(messages: Iterable[Message]) -> list[Message]:
 
 
 def _with_own_result(call: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a call with its own response alone, and what belongs to that: it stands behind it."""
     result = call.get("result")
     if not isinstance(result, list):
         return dict(call)
-    return {**call, "result": [each for each in result if response_id(each) in (None, call["id"])]}
+    own, owner = [], call["id"]
+    for part in result:
+        owner = response_id(part) or owner
+        if owner == call["id"]:
+            own.append(part)
+    return {**call, "result": own}
