@@ -15,6 +15,7 @@ EVENTS = {
     "PostToolUse": "*",
     "PostToolUseFailure": "*",
     "Stop": None,
+    "StopFailure": None,
     "SubagentStop": None,
 }
 """Before anything is done, after everything that was or went wrong, and at the end."""
