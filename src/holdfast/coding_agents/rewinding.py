@@ -221,7 +221,7 @@ def _begin(
     state = {
         **conversation.state,
         "conversation": conversation.kept(cut.entries),
-        "transcript": {"path": None if path is None else str(path), "bytes": None, "lines": None},
+        "transcript": written_at(path),
         "cwd": str(project),
     }
     tags = {"event": EVENT, "program": conversation.state.get("program", head.agent_id)}
@@ -243,6 +243,11 @@ def _begin(
     )
     reach("rewind:forked")
     return _Begun(new_id, checkpoint_id, path, tags)
+
+
+def written_at(path: Path | None) -> dict[str, Any]:
+    """Return what a state says of a conversation that was just written."""
+    return {"path": None if path is None else str(path), "bytes": None, "lines": None}
 
 
 def keep(
