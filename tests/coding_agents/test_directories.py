@@ -67,6 +67,7 @@ def test_a_new_session_in_the_directory_of_a_fork_begins_at_the_fork(program: Re
     third = program.project.parent / "third"
     fork = program.holdfast("fork", written(program), "--as", "other", "--to", str(third))
 
+    trust(program, third)
     assert program.ask(OTHER, folder=third).code == 0
 
     sessions = program.holdfast("sessions")["sessions"]
