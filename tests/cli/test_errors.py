@@ -27,7 +27,7 @@ from tests.cli.kit import Holdfast
         (["log", "--store", "redis://127.0.0.1:1/0"], 7, "cannot be reached"),
         (["import", "nothing.holdfast"], 3, "there is no file nothing.holdfast"),
         (["bisect", "fix-42", "--python", "1 +"], 2, "--python is no expression"),
-        (["hook", "install"], 2, "say where: holdfast hook install claude-code"),
+        (["hook", "install"], 2, "holdfast hook install claude-code"),
     ],
 )
 def test_what_goes_wrong_has_a_code_and_a_remedy(

@@ -15,6 +15,7 @@ from holdfast.coding_agents.hook_options import is_event, read_options
 from holdfast.coding_agents.hook_project import CWD
 from tests.cli.hook_kit import Hooks, hooks_of
 from tests.cli.kit import environment
+from tests.disks import own_disk
 
 
 @pytest.fixture
@@ -188,6 +189,44 @@ def test_a_store_that_cannot_be_written_to_forbids_nothing(hooks: Hooks) -> None
 
     assert (done.code, done.out) == (1, "")
     assert "holdfast.db" in hooks.problem
+
+
+FULL = """
+mkdir "$0/project" && cd "$0/project" && mkdir .holdfast
+hook() { "$1" -m holdfast hook; echo "ended with $?"; }
+echo "$2" | hook "$1"
+cat /dev/zero > big 2>/dev/null
+echo "$2" | hook "$1"
+rm big
+echo "$2" | hook "$1"
+"""
+
+
+@pytest.mark.parametrize("helper", ["on", "off"])
+def test_a_full_disk_forbids_nothing(hooks: Hooks, tmp_path: Path, helper: str) -> None:
+    disk = tmp_path / "disk"
+    event = json.dumps({"session_id": "s", "hook_event_name": "Stop"})
+    done = subprocess.run(
+        [*own_disk(disk, "4m"), "sh", "-c", FULL, str(disk), sys.executable, event],
+        env=environment(**{**hooks.variables, "HOLDFAST_HOOK_HELPER": helper}),
+        capture_output=True,
+        text=True,
+    )
+
+    ended = [line for line in done.stdout.splitlines() if line.startswith("ended with")]
+    assert ended == ["ended with 0", "ended with 1", "ended with 0"], done
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("helper", ["on", "off"])
+def test_a_server_that_is_not_there_forbids_nothing(hooks: Hooks, helper: str) -> None:
+    url = "redis://:hunter22@127.0.0.1:1/0"
+
+    done = hooks(None, HOLDFAST_HOOK_HELPER=helper, HOLDFAST_URL=url)
+
+    assert (done.code, done.out) == (1, "")
+    assert "127.0.0.1:1" in hooks.problem
+    assert "hunter22" not in done.err + hooks.problem
 
 
 def test_an_event_of_a_program_is_counted_even_where_it_is_not_recorded(hooks: Hooks) -> None:

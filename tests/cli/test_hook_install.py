@@ -391,11 +391,11 @@ def test_programs_that_seem_to_be_used_are_offered(project: Project) -> None:
     (project.home / ".codex").mkdir()
     some = project("hook", "install")
 
-    assert (nothing.code, nothing.out.count("holdfast hook install")) == (2, len(INSTALLABLE))
+    assert (nothing.code, nothing.err.count("holdfast hook install")) == (2, len(INSTALLABLE))
     assert some.code == 2
-    assert "holdfast hook install gemini-cli" in some.out
-    assert "holdfast hook install codex" in some.out
-    assert "claude-code" not in some.out
+    assert "holdfast hook install gemini-cli" in some.err
+    assert "holdfast hook install codex" in some.err
+    assert "claude-code" not in some.err
     said = json.loads(project("hook", "install", "--json").out)
     jsonschema.validate(said, document("hook"))
     assert said["programs"] == ["codex", "gemini-cli"]

@@ -460,6 +460,30 @@ def test_where_no_helper_starts_the_hook_records_by_itself(hooks: Hooks) -> None
         os.unlink(hooks.runtime / f"holdfast-{os.geteuid()}" / name)
 
 
+SANDBOX = """
+import _socket
+
+class Forbidden(_socket.socket):
+    __slots__ = ()
+
+    def __init__(self, *given):
+        raise PermissionError(1, "Operation not permitted")
+
+_socket.socket = Forbidden
+"""
+
+
+def test_where_a_sandbox_forbids_sockets_the_hook_records_by_itself(hooks: Hooks) -> None:
+    hooks.fault(SANDBOX, is_patient=False)
+
+    hooks.ok(hooks.event(call="one"))
+
+    assert list(hooks.files()) == ["one"]
+    assert "Operation not permitted" in hooks.problem
+    for name in hooks.left():  # of the start that failed; the next helper removes it
+        os.unlink(hooks.runtime / f"holdfast-{os.geteuid()}" / name)
+
+
 def test_what_a_killed_helper_left_is_removed_by_that_of_any_project(
     hooks: Hooks, tmp_path: Path
 ) -> None:

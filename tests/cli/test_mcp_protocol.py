@@ -3,6 +3,7 @@
 import json
 import os
 import select
+import socket
 import subprocess
 import sys
 import time
@@ -297,6 +298,49 @@ def test_a_message_without_end_takes_no_room_and_the_next_is_served(served: Serv
     assert error_of(answer) == (None, -32700)
     assert str(LARGEST) in answer["error"]["message"]
     assert served.ask("ping")["result"] == {}
+
+
+@pytest.mark.parametrize("depth", [50, 900, 980, 990, 5000])
+def test_values_of_any_depth_are_answered(served: Served, depth: int) -> None:
+    deep = b"[" * depth + b"]" * depth
+    for params in (
+        b'{"name": "log", "arguments": {"limit": %b}}',
+        b'{"name": "checkpoint", "arguments": {"name": "x", "%%s": %b}}',
+        b'{"name": "log", "_meta": {"sessionId": %b, "progressToken": 1}}',
+    ):
+        params = params % deep
+        served.write(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":' + params + b"}")
+        assert served.receive()["jsonrpc"] == "2.0"
+    served.write(
+        b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":' + deep + b"}}"
+    )
+    served.send({"jsonrpc": "2.0", "id": "after", "method": "ping"})
+
+    answers = iter(served.receive, {"jsonrpc": "2.0", "id": "after", "result": {}})
+    assert {error_of(each) for each in answers} <= {(None, -32700)}
+
+
+def test_a_client_on_sockets_that_dies_with_answers_unread_ends_the_server(
+    tmp_path: Path,
+) -> None:
+    ours, its = socket.socketpair()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "holdfast", "mcp"],
+        cwd=tmp_path,
+        env=environment(),
+        stdin=its.fileno(),
+        stdout=its.fileno(),
+        stderr=subprocess.PIPE,
+    )
+    its.close()
+    ours.sendall(b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
+    assert select.select([ours], [], [], SECONDS)[0]
+    ours.close()
+
+    assert process.wait(SECONDS) == 0
+    assert process.stderr is not None
+    assert process.stderr.read() == b""
+    process.stderr.close()
 
 
 def test_a_long_message_that_fits_is_taken(served: Served) -> None:

@@ -71,7 +71,7 @@ SCRIPT: Script = {
     ],
     HANGS: [
         Reply("", [Shell("echo made > made.txt; echo said")]),
-        Reply("", [Shell("echo hangs > hangs.txt; sleep 600")]),
+        Reply("", [Shell("echo hangs > hangs.txt; sleep 60")]),
     ],
 }
 

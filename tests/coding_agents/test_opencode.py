@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from holdfast.coding_agents.installing import hook_command
 from holdfast.coding_agents.opencode.settings import SETTINGS
 from tests.coding_agents.kit import SECONDS, Edit, Reply, Script, Shell, Subagent, Tool, Write
 from tests.coding_agents.programs.opencode import OpenCode
@@ -71,8 +70,10 @@ def program(made: Callable[..., OpenCode]) -> OpenCode:
 
 
 def install(program: OpenCode, command: list[str] | None = None) -> None:
-    """Put the plugin into the project."""
-    SETTINGS.install(SETTINGS.file("project", program.project), command or hook_command("opencode"))
+    """Put the plugin into the project, with another command if one is given."""
+    program.holdfast("hook", "install", "opencode")
+    if command is not None:
+        SETTINGS.install(SETTINGS.file("project", program.project), command)
 
 
 def hook_that(program: OpenCode, does: str) -> list[str]:

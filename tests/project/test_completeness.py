@@ -54,12 +54,13 @@ def test_every_error_is_public() -> None:
 def test_every_folder_of_tests_is_run() -> None:
     folders = {f"tests/{path.parent.name}" for path in (ROOT / "tests").glob("*/test_*.py")}
     here = set(PROJECT["tool"]["pytest"]["ini_options"]["testpaths"])
-    elsewhere = {"tests/frameworks"}
+    elsewhere = {"tests/frameworks", "tests/coding_agents"}
     targets = (ROOT / "Makefile").read_text("utf-8")
 
     assert folders == here | elsewhere
-    assert re.search(r"^test:.* frameworks ", targets, re.MULTILINE)
+    assert re.search(r"^test:.* frameworks coding-agents ", targets, re.MULTILINE)
     assert "-m pytest -n $(JOBS) tests/frameworks \\\n" in targets
+    assert "$(PYTEST) -n $(JOBS) tests/coding_agents;" in targets
 
 
 def test_contributing_names_every_folder_of_tests() -> None:

@@ -64,7 +64,8 @@ def test_what_is_kept_is_what_the_program_needs_to_go_on(tmp_path: Path) -> None
         ({"error": "Exit code 3\noops"}, "Exit code 3\noops", True),
         ({"output": {"type": "create", "filePath": "/a"}}, "/a is written.", None),
         ({"output": {"type": "text", "file": {"content": "one"}}}, "one", None),
-        ({"output": {"status": "async_launched"}}, '{"status": "async_launched"}', None),
+        ({"output": {"status": "async_launched"}}, "It works in the background.", None),
+        ({"output": {"new": 1}}, '{"new": 1}', None),
     ],
 )
 def test_a_result_that_is_not_written_yet_is_kept_as_it_was_told(

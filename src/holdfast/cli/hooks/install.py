@@ -153,11 +153,11 @@ def _offer(folder: Path, terminal: Terminal) -> int:
     if terminal.json:
         terminal.emit({"action": "offer", "programs": used})
         return USAGE
-    terminal.line("used here, it seems:" if used else "say for which program:")
+    lines = ["used here, it seems:" if used else "say for which program:"]
     for name in used or INSTALLABLE:
-        title = programs.program(name).title
-        terminal.line(f"  {f'holdfast hook install {name}':<36} {title}")
-    return USAGE
+        command = f"holdfast hook install {name}"
+        lines.append(f"  {command:<36} {programs.program(name).title}")
+    raise UsageError("\n".join(lines))
 
 
 def _scope(options: Namespace) -> Scope | None:

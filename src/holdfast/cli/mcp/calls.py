@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from argparse import Namespace
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,8 +39,8 @@ class Calls:
     def __call__(self, call: Call | None) -> dict[str, Any]:
         """Return the result of a call; without one, get ready for the first."""
         if call is None:
-            from holdfast.cli.mcp import tools  # noqa: F401 - which takes the longest
-
+            with suppress(Exception):  # which a call meets again, and tells
+                import_module("holdfast.cli.mcp.tools")
             return {}
         try:
             answer = self._answer(call, checked(call.arguments, SCHEMAS[call.tool]))

@@ -80,7 +80,7 @@ class Server:
     def _lines(self) -> Iterator[bytes | None]:
         """Yield what comes line by line; None for one that is too long, which is not kept."""
         kept, is_too_long = bytearray(), False
-        while self._is_heard() and (part := os.read(self._reads, _PART)):
+        while self._is_heard() and (part := self._read()):
             *ended, rest = part.split(b"\n")
             for end in ended:
                 whole = bytes(kept) + end
@@ -91,6 +91,14 @@ class Server:
                 kept, is_too_long = bytearray(), True
         if kept or is_too_long:
             yield None if is_too_long else bytes(kept)
+
+    def _read(self) -> bytes:
+        try:
+            return os.read(self._reads, _PART)
+        except BlockingIOError:  # it was taken back before it was read
+            return self._read() if self._is_heard() else b""
+        except OSError:  # a client that was killed resets a socket
+            return b""
 
     def _is_heard(self) -> bool:
         """Wait for what comes; return whether there is still somebody to be answered."""
@@ -139,9 +147,10 @@ class Server:
         return answer if isinstance(answer, Call) else result(message.id, answer)
 
     def _cancel(self, request_id: Any) -> None:
-        job = self._open.pop(_key(request_id), None)
-        if job is not None:
-            job.is_cancelled = True
+        if isinstance(request_id, (str, int, float)):
+            job = self._open.pop(_key(request_id), None)
+            if job is not None:
+                job.is_cancelled = True
 
     def _warm_up(self, value: Any) -> None:
         """Get ready behind the list of tools: a call may follow, and nothing waits meanwhile."""
@@ -203,7 +212,7 @@ class Server:
             return 0
 
 
-def _key(request_id: Id | Any) -> str:
+def _key(request_id: Id | None) -> str:
     return json.dumps(request_id)  # 1 and "1" are two
 
 

@@ -74,6 +74,8 @@ class Terminal:
         """Print all lines, through a pager if they are many and there is a terminal."""
         text = "".join(f"{printable(line, self.colored)}\n" for line in self._lines)
         self._lines = []
+        if not text:
+            return  # writing nothing fails where nobody reads
         if not self._pages or text.count("\n") < self.height or not _page(text):
             sys.stdout.write(text)
 

@@ -1,4 +1,4 @@
-"""Where Claude Code keeps the conversations of a project."""
+"""Where Claude Code keeps what is a user's, and the conversations of a project."""
 
 from __future__ import annotations
 
@@ -12,11 +12,15 @@ _LONGEST = 200
 _SUBAGENT = re.compile("[A-Za-z0-9_-]{1,100}")
 
 
+def of_user() -> Path:
+    """Return the directory of a user's settings and sessions."""
+    given = os.environ.get("CLAUDE_CONFIG_DIR")
+    return Path(given) if given else Path.home() / ".claude"
+
+
 def conversations_of(folder: Path) -> Path:
     """Return the directory in which the program looks for the sessions of a project."""
-    home = os.environ.get("CLAUDE_CONFIG_DIR")
-    settings = Path(home) if home else Path.home() / ".claude"
-    return settings / "projects" / slug(os.path.realpath(folder))
+    return of_user() / "projects" / slug(os.path.realpath(folder))
 
 
 def slug(path: str) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
+from holdfast.coding_agents.claude_code.places import of_user
 from holdfast.coding_agents.json_settings import JsonHooks
 from holdfast.coding_agents.settings import Scope
 from holdfast.errors import CodingAgentError
@@ -15,6 +15,7 @@ EVENTS = {
     "PostToolUse": "*",
     "PostToolUseFailure": "*",
     "Stop": None,
+    "StopFailure": None,
     "SubagentStop": None,
 }
 """Before anything is done, after everything that was or went wrong, and at the end."""
@@ -31,8 +32,7 @@ class ClaudeCodeSettings(JsonHooks):
     def file(self, scope: Scope, folder: Path) -> Path:
         """Return the file that says which hooks there are."""
         if scope == "user":
-            given = os.environ.get("CLAUDE_CONFIG_DIR")
-            return (Path(given) if given else Path.home() / ".claude") / "settings.json"
+            return of_user() / "settings.json"
         name = "settings.json" if scope == "project" else "settings.local.json"
         return folder / ".claude" / name
 

@@ -86,6 +86,8 @@ def _words(output: Any) -> Any:
         return f"{output['filePath']} is written."
     if isinstance(output.get("content"), list) and output.get("status") == "completed":  # of Agent
         return output["content"]
+    if output.get("status") == "async_launched":
+        return "It works in the background."
     return output
 
 

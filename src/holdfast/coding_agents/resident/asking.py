@@ -26,17 +26,26 @@ class SilentError(OSError):
 
 def tell(meeting: Meeting, folder: str, message: bytes) -> Answer:
     """Tell the helper of a project an event, once more where one ended meanwhile."""
-    for _ in range(_ATTEMPTS):
-        try:
-            answer = _ask(meeting, message)
-        except NobodyThereError:
-            from holdfast.coding_agents.resident.starting import start
-
-            start(meeting, folder)
-            continue
-        if answer.kind != AGAIN:
-            return answer
+    try:
+        for _ in range(_ATTEMPTS):
+            answer = _ask_or_start(meeting, folder, message)
+            if answer.kind != AGAIN:
+                return answer
+    except (NoHelperError, SilentError):
+        raise
+    except OSError as error:  # a sandbox may forbid sockets
+        raise NoHelperError(f"its helper cannot be reached: {error}") from error
     raise NoHelperError(f"its helper ended {_ATTEMPTS} times before it had recorded the event")
+
+
+def _ask_or_start(meeting: Meeting, folder: str, message: bytes) -> Answer:
+    try:
+        return _ask(meeting, message)
+    except NobodyThereError:
+        from holdfast.coding_agents.resident.starting import start
+
+        start(meeting, folder)
+        return Answer(AGAIN)
 
 
 def _ask(meeting: Meeting, message: bytes) -> Answer:
