@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from holdfast.client.with_files import put_with_files, snapshot_of
 from holdfast.coding_agents.conversations import Conversation, info_of, state_of
-from holdfast.coding_agents.rewinding import EVENT, REWOUND_FROM, keep, written_at
+from holdfast.coding_agents.keeping import EVENT, REWOUND_FROM, keep
+from holdfast.coding_agents.rewinding import written_at
 from holdfast.coding_agents.transcript import Cut
 from holdfast.errors import CodingAgentError
 from holdfast.system.crash_points import reach
