@@ -394,17 +394,22 @@ def test_an_undo_keeps_what_the_new_session_did(talk: Talk) -> None:
     assert talk.files()["page.html"] == "red\n"
 
 
-def test_a_conversation_that_the_program_removed_is_written_again(talk: Talk) -> None:
+def test_a_conversation_that_the_program_removed_is_written_anew(talk: Talk) -> None:
     whole = talk.spoken()
     talk.ok("rewind", at(talk, "write"), "--yes")
     talk.transcript.unlink()
 
     dry = talk.ok("undo", "--dry-run")
-    assert not talk.transcript.exists()
-    talk.ok("undo", "--yes")
+    done = talk.json("undo", "--yes")
 
-    assert "is written again" in dry
-    assert talk.spoken() == whole
+    assert "it is written as a new session" in dry
+    assert talk.spoken(Path(done["conversation"]["path"])) == whole
+    assert done["resume"] == ["talk", "--resume", done["new_session_id"]]
+    assert not talk.transcript.exists()
+    joined = Talk(talk.directory, done["new_session_id"])
+    joined.ends("Here I am again.")
+    steps = [each["step_name"] for each in joined.json("log")["checkpoints"]]
+    assert steps == ["agent: Here I am again.", "rewind undone"]
 
 
 def test_a_conversation_whose_file_is_gone_is_rewound_from_what_was_kept(talk: Talk) -> None:
@@ -666,8 +671,8 @@ def test_an_undo_that_is_killed_is_done_again(talk: Talk, point: str) -> None:
     done = talk.json("undo", "--yes")
 
     assert talk.files() == before
-    assert done["resume"] == ["talk", "--resume", "s1"]
-    assert talk.spoken()[-1] == "It is blue."
+    assert done["resume"] == ["talk", "--resume", done["new_session_id"]]
+    assert talk.spoken(Path(done["conversation"]["path"]))[-1] == "It is blue."
 
 
 class Screen:

@@ -67,6 +67,7 @@ def test_a_new_session_in_the_directory_of_a_fork_begins_at_the_fork(program: Re
     third = program.project.parent / "third"
     fork = program.holdfast("fork", written(program), "--as", "other", "--to", str(third))
 
+    trust(program, third)
     assert program.ask(OTHER, folder=third).code == 0
 
     sessions = program.holdfast("sessions")["sessions"]
@@ -74,3 +75,25 @@ def test_a_new_session_in_the_directory_of_a_fork_begins_at_the_fork(program: Re
     assert newest[-1]["step_name"] == f"you: {OTHER}"
     assert newest[-1]["parent_id"] == fork["checkpoint_id"]
     assert not (third / ".holdfast").exists()
+
+
+def test_a_conversation_that_was_removed_is_written_again_by_an_undo(program: RealProgram) -> None:
+    head = program.holdfast("log")["checkpoints"][0]["checkpoint_id"]
+    if "transcript" not in program.holdfast("show", head)["state"]:
+        return  # it keeps conversations in a database of its own
+    told = program.requests[-1].said
+    before = program.files()
+    program.holdfast("rewind", written(program), "--yes")
+    kept = Path(program.holdfast("show", head, "--state", "transcript.path")["value"])
+
+    kept.unlink()
+    back = program.holdfast("undo", "--yes")
+    asked = program.ask("Go on from here.", resume=back["resume"])
+
+    assert asked.code == 0, asked
+    assert asked.requests[0].said == [
+        *told,
+        ("agent", "It is made."),
+        ("user", "Go on from here."),
+    ]
+    assert program.files() == before

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.client.with_files import put_with_files, snapshot_of
 from holdfast.coding_agents.conversations import Conversation, info_of, state_of
+from holdfast.coding_agents.keeping import EVENT, REWOUND_FROM, keep
 from holdfast.coding_agents.recorded import main_session_of
 from holdfast.coding_agents.told import Moment
 from holdfast.errors import CodingAgentError, TranscriptError
@@ -27,13 +28,9 @@ if TYPE_CHECKING:
     from holdfast.stores.base import SessionInfo
     from holdfast.workspace import Restored, Snapshot, Workspace
 
-EVENT = "Rewind"
-REWOUND_FROM = "rewound_from"
-"""The tag of a checkpoint at which a session goes on after a rewind: where that was begun."""
 APART = "rewound_apart"
 """The tag of one whose files are in a directory of their own: nothing was put back."""
 _BEFORE = "before rewind"
-_OF_THE_END = ("last_message", "turn_id", "prompt_id")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,7 +218,7 @@ def _begin(
     state = {
         **conversation.state,
         "conversation": conversation.kept(cut.entries),
-        "transcript": {"path": None if path is None else str(path), "bytes": None, "lines": None},
+        "transcript": written_at(path),
         "cwd": str(project),
     }
     tags = {"event": EVENT, "program": conversation.state.get("program", head.agent_id)}
@@ -245,51 +242,9 @@ def _begin(
     return _Begun(new_id, checkpoint_id, path, tags)
 
 
-def keep(
-    client: SyncClient, workspace: Workspace, session: SessionInfo, name: str
-) -> tuple[str, Snapshot]:
-    """Keep files and conversation as they are now as a checkpoint of a session, unless they are."""
-    with workspace._local.mutex, workspace._alone():
-        heads = client.find(agent_id=session.agent_id, session_id=session.session_id, limit=1)
-        head = heads[0] if heads else session.head
-        snapshot = workspace.snapshot_for_checkpoint()
-        state = _state_now(client, head)
-        if head.metadata.get("event") == EVENT and REWOUND_FROM not in head.metadata:
-            known = snapshot_of(client, head)
-            if known is not None and known.tree_id == snapshot.tree_id:
-                return head.checkpoint_id, known
-        checkpoint_id = put_with_files(
-            client,
-            workspace,
-            snapshot,
-            agent_id=session.agent_id,
-            session_id=session.session_id,
-            name=name,
-            state=state,
-            tags={"event": EVENT, "program": state["program"]},
-            parent=head,
-        )
-    return checkpoint_id, snapshot
-
-
-def _state_now(client: SyncClient, head: CheckpointInfo) -> dict[str, Any]:
-    """Return the state of a checkpoint that is made now, after all that was said."""
-    before = state_of(client, head)
-    state: dict[str, Any] = {
-        "program": before.get("program", head.agent_id),
-        "event": EVENT,
-        "moment": str(Moment.END),
-    }
-    for name in ("transcript", "conversation", "cwd", *_OF_THE_END):
-        if name in before:
-            state[name] = before[name]
-    try:
-        known = Conversation.at(client, head)
-    except TranscriptError:  # whose conversation is not known has its files alone
-        return state
-    if entries := known.now():
-        state["conversation"] = known.kept(entries)
-    return state
+def written_at(path: Path | None) -> dict[str, Any]:
+    """Return what a state says of a conversation that was just written."""
+    return {"path": None if path is None else str(path), "bytes": None, "lines": None}
 
 
 def _done_before(

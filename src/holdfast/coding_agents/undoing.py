@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from holdfast.client.with_files import put_with_files, snapshot_of
 from holdfast.coding_agents.conversations import Conversation, info_of, state_of
-from holdfast.coding_agents.rewinding import EVENT, REWOUND_FROM, keep
+from holdfast.coding_agents.keeping import EVENT, REWOUND_FROM, keep
+from holdfast.coding_agents.rewinding import written_at
 from holdfast.coding_agents.transcript import Cut
 from holdfast.errors import CodingAgentError
 from holdfast.system.crash_points import reach
@@ -45,16 +46,25 @@ class WayBack:
 
     @property
     def is_gone(self) -> bool:
-        """Whether the program has removed the conversation: then it is written again."""
+        """Whether the program has removed the conversation: then it is written as a new one.
+
+        Under its old id a program may know of it, and where it was.
+        """
         at = self.conversation
         return at is not None and bool(at.point.entries) and not at.is_there()
 
-    @property
-    def resume(self) -> list[str] | None:
-        """Return the command that goes on; None where the session is the same."""
-        if self.conversation is None or self.cut is None:
-            return None
-        return self.conversation.transcript.resume(self.target.session_id, self.cut)
+
+@dataclass(frozen=True, kw_only=True)
+class WentBack:
+    """What undoing a rewind did."""
+
+    session_id: str
+    """The session that goes on."""
+    checkpoint_id: str
+    path: Path | None
+    """The file of its conversation, if that was written anew."""
+    resume: list[str] | None
+    """The command that goes on; None where the session is the same."""
 
 
 def last_rewind(chain: Sequence[CheckpointInfo]) -> CheckpointInfo | None:
@@ -83,27 +93,31 @@ def look_back(
     )
 
 
-def carry_back(
-    client: SyncClient, back: WayBack, workspace: Workspace, project: Path
-) -> tuple[str, Restored]:
-    """Go back to the session that was left; return the checkpoint at which it goes on."""
+def carry_back(client: SyncClient, back: WayBack, workspace: Workspace, project: Path) -> WentBack:
+    """Go back to the session that was left."""
     before, _ = keep(client, workspace, back.session, "before undo")
     reach("rewind:kept")
-    if back.is_gone and back.conversation is not None and back.cut is not None:
-        back.conversation.transcript.write(back.cut, back.target.session_id, project)
+    conversation, cut = back.conversation, back.cut
+    session_id, state, path = back.target.session_id, state_of(client, back.target), None
+    if conversation is not None and cut is not None and back.is_gone:
+        session_id = conversation.transcript.new_id()
+        path = conversation.transcript.write(cut, session_id, project)
+        state["transcript"] = written_at(path)
     reach("rewind:written")
-    restored = workspace.restore(back.snapshot)
+    workspace.restore(back.snapshot)
     reach("rewind:restored")
-    state = state_of(client, back.target)
     checkpoint_id = put_with_files(
         client,
         workspace,
         back.snapshot,
         agent_id=back.target.agent_id,
-        session_id=back.target.session_id,
+        session_id=session_id,
         name="rewind undone",
         state=state,
         tags={"event": EVENT, "program": state.get("program"), REWOUND_FROM: before},
         parent=back.target,
     )
-    return checkpoint_id, restored
+    resume = None
+    if conversation is not None and cut is not None:
+        resume = conversation.transcript.resume(session_id, cut)
+    return WentBack(session_id=session_id, checkpoint_id=checkpoint_id, path=path, resume=resume)

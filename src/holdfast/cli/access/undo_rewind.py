@@ -15,7 +15,7 @@ from holdfast.system.terminal_text import clean
 
 if TYPE_CHECKING:
     from holdfast.client import SyncClient
-    from holdfast.coding_agents.undoing import WayBack
+    from holdfast.coding_agents.undoing import WayBack, WentBack
     from holdfast.model import CheckpointInfo
     from holdfast.stores.base import SessionInfo
 
@@ -52,15 +52,15 @@ def undo_rewind(
         if not options.dry_run:
             terminal.confirm(f"Undo the rewind of {clean(back.target.session_id)}?")
             project = project_of(client, session, Path(workspace.path))
-            now, _ = undoing.carry_back(client, back, workspace, project)
+            now = undoing.carry_back(client, back, workspace, project)
     if terminal.json:
         terminal.emit(_json(back, now, str(folder)))
     elif now is not None:
         terminal.line(
-            f"session {clean(back.target.session_id)} goes on from {now}; `holdfast undo` leads "
-            "back again"
+            f"session {clean(now.session_id)} goes on from {now.checkpoint_id}; `holdfast undo` "
+            "leads back again"
         )
-        say_how_to_go_on(back.resume, None, project, terminal)
+        say_how_to_go_on(now.resume, None, project, terminal)
     return OK
 
 
@@ -73,26 +73,27 @@ def _preview(back: WayBack, folder: str, terminal: Terminal) -> None:
     )
     preview_files(back.files, folder, terminal)
     if back.is_gone:
-        terminal.line("  its conversation is not there any more, and is written again")
+        terminal.line("  its conversation is not there any more: it is written as a new session")
 
 
-def _json(back: WayBack, now: str | None, folder: str) -> dict[str, Any]:
+def _json(back: WayBack, now: WentBack | None, folder: str) -> dict[str, Any]:
     """Return what is or would be done, in the shape of a rewind."""
     from holdfast.cli.output.rewind_preview import files_json
 
     cut = back.cut
+    path = None if now is None or now.path is None else str(now.path)
     return {
         "agent_id": back.session.agent_id,
         "session_id": back.session.session_id,
         "target": back.target.checkpoint_id,
         "from": back.session.head.checkpoint_id,
-        "new_session_id": None if now is None else back.target.session_id,
-        "checkpoint_id": now,
+        "new_session_id": None if now is None else now.session_id,
+        "checkpoint_id": None if now is None else now.checkpoint_id,
         "dry_run": now is None,
         "files": files_json(back.files),
         "workspace": folder,
-        "conversation": None if cut is None else {"path": None, "entries": len(cut.entries)},
+        "conversation": None if cut is None else {"path": path, "entries": len(cut.entries)},
         "note": None,
         "prompt": None,
-        "resume": back.resume,
+        "resume": None if now is None else now.resume,
     }

@@ -33,7 +33,7 @@ def set_up(parser: Parser) -> None:
         "undone.\nAn undo can be undone too. Where files were put back after a crash since, that "
         "is undone instead:\nthey are then as they were found.\n\nOf a rewind the files are put "
         "back to what they were, and the command is printed that goes on with\nthe session that "
-        "was left. Its conversation is written again if the program has removed it.",
+        "was left. If the program has removed its conversation, that is written as a new one.",
         "holdfast undo",
         "holdfast undo fix-42 --yes",
         "holdfast undo --session fix-42",

@@ -13,8 +13,8 @@ from holdfast.cli.access.opening import LazyClient
 from holdfast.cli.output.checkpoints import step_of
 from holdfast.cli.output.file_changes import MANY, changes_of, lines_by_file, plus_minus
 from holdfast.cli.output.units import age, many
+from holdfast.coding_agents.keeping import EVENT
 from holdfast.coding_agents.recorded import main_session_of, program_of
-from holdfast.coding_agents.rewinding import EVENT
 from holdfast.coding_agents.told import Moment
 from holdfast.system.terminal_text import clean, clean_lines, pad, width
 
