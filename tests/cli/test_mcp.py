@@ -278,6 +278,31 @@ async def test_a_point_that_is_asked_for_keeps_its_place_in_the_conversation(
     assert "note" not in of_step
 
 
+async def test_a_point_that_a_subagent_may_have_asked_for_is_where_the_step_before_was(
+    tmp_path: Path,
+) -> None:
+    agent = Agent(tmp_path, "c0ffee")
+    agent.runs("echo good > page.html")
+    meta = {"claudecode/toolUseId": "toolu_7"}
+    thread = {"sessionId": "c0ffee", "threadId": "helper", "callId": "toolu_8"}
+
+    async with serving(tmp_path, client="claude-code") as call:
+        agent.tells("SubagentStop", agent_id="helper", agent_type="any")
+        by_helper = await call.with_meta(meta, "checkpoint", name="by the helper")
+        agent.runs("echo better > page.html")
+        by_main = await call.with_meta(meta, "checkpoint", name="by the agent")
+    Agent(tmp_path, "c0ffee", "codex").runs("echo best > page.html")
+    async with serving(tmp_path, client="codex-mcp-client") as call:
+        by_thread = await call.with_meta(thread, "checkpoint", name="by a thread")
+
+    with SyncClient.open(f"sqlite:///{tmp_path}/.holdfast/holdfast.db") as client:
+        ids = [
+            client.restore(each["checkpoint_id"]).execution_state["call_id"]
+            for each in (by_helper, by_main, by_thread)
+        ]
+    assert ids == ["call-1", "toolu_7", "call-1"]
+
+
 async def test_the_session_is_looked_for_at_each_call_and_that_of_a_subagent_is_not_it(
     tmp_path: Path,
 ) -> None:

@@ -42,8 +42,10 @@ def caller_of(call: Call, environment: Mapping[str, str] = os.environ) -> Caller
             call_id=_text(call.meta.get("claudecode/toolUseId")),
         )
     if program == "codex":
-        session = _text(call.meta.get("sessionId")) or _text(call.meta.get("threadId"))
-        return Caller(program, session, call_id=_text(call.meta.get("callId")))
+        thread, session = (_text(call.meta.get(name)) for name in ("threadId", "sessionId"))
+        is_subagent = None not in (thread, session) and thread != session
+        call_id = None if is_subagent else _text(call.meta.get("callId"))
+        return Caller(program, session or thread, call_id=call_id)
     return Caller(program)
 
 

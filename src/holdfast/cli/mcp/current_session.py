@@ -69,6 +69,16 @@ def _sessions_here(
     return found
 
 
+def may_be_of_subagent(client: SyncClient, session: SessionInfo) -> bool:
+    """Return whether a subagent of a session was heard of last: then it may be who calls."""
+    return any(
+        each.agent_id == session.agent_id
+        and each.session_id != session.session_id == main_session_of(each.head)
+        and each.head.created_at > session.head.created_at
+        for each in client.store.heads()
+    )
+
+
 def _is_of(session: SessionInfo, program: str | None) -> bool:
     """Return whether a coding agent works in a session: itself, and no subagent of it."""
     head = session.head

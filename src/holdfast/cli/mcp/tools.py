@@ -14,7 +14,7 @@ from holdfast.cli.access.trees import compare_trees
 from holdfast.cli.commands.diff import files_json
 from holdfast.cli.exits import NotFound, Refused, UsageError
 from holdfast.cli.mcp.caller import Caller
-from holdfast.cli.mcp.current_session import current_session
+from holdfast.cli.mcp.current_session import current_session, may_be_of_subagent
 from holdfast.cli.mcp.place import EVENT, place_of
 from holdfast.cli.mcp.tool_table import LONGEST_NAME, LONGEST_TEXT, MOST_PATHS
 from holdfast.cli.output.checkpoints import checkpoint_json
@@ -66,7 +66,8 @@ class Tools:
             agent_id, session_id = session.agent_id, session.session_id
             head = self._client.restore(session.head.checkpoint_id, on_unknown="raw")
             given = {"name": name} if note is None else {"name": name, "note": note}
-            state = place_of(head.execution_state, session_id, self._caller, given)
+            caller = Caller() if may_be_of_subagent(self._client, session) else self._caller
+            state = place_of(head.execution_state, session_id, caller, given)
         if "program" in state:
             tags["program"] = state["program"]
         if note is not None:
