@@ -153,12 +153,12 @@ $(VENV)/.lowest: $(VENV)/.made pyproject.toml scripts/lowest
 
 $(VENV)/.frameworks: $(VENV)/.made pyproject.toml
 	@echo "Installing the frameworks into $(VENV)"
-	@$(PIP) install --group frameworks --editable ".[mcp,watch,$(FRAMEWORKS)]"
+	@$(PIP) install --group frameworks --editable ".[$(FRAMEWORKS)]"
 	@touch $@
 
 $(VENV)/.crewai: $(VENV)/.made pyproject.toml
 	@echo "Installing CrewAI into $(VENV)"
-	@$(PIP) install --group pytest --editable ".[mcp,watch,langgraph,crewai]"
+	@$(PIP) install --group pytest --group clients --editable ".[langgraph,crewai]"
 	@touch $@
 
 $(VENV)/.bench: $(VENV)/.test

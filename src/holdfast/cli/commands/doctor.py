@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from holdfast.client import SyncClient
 
 NEEDED = ("ormsgpack", "xxhash", "zstandard")
-OPTIONAL = ("psycopg", "redis", "jsonschema", "mcp")
+OPTIONAL = ("psycopg", "redis", "jsonschema")
 _LITTLE_ROOM = 200 * 10**6
 _SKEW = timedelta(seconds=5)
 _OLD = timedelta(days=7)
