@@ -14,7 +14,7 @@ from holdfast.coding_agents import programs
 from holdfast.coding_agents.hook_options import is_event, read_options
 from holdfast.coding_agents.hook_project import CWD
 from tests.cli.hook_kit import Hooks, hooks_of
-from tests.cli.kit import environment
+from tests.cli.kit import Holdfast, environment
 from tests.disks import own_disk
 
 
@@ -331,3 +331,19 @@ def test_an_agent_that_ends_takes_its_hook_along(hooks: Hooks) -> None:
 
     assert process.returncode == -signal.SIGTERM
     assert os.listdir(hooks.runtime) == []
+
+
+@pytest.mark.parametrize("where", ["/", "home"])
+def test_a_home_or_a_disk_is_not_kept_as_a_project(tmp_path: Path, where: str) -> None:
+    """A hook for all projects runs wherever an agent is started, also where nobody meant to."""
+    home = tmp_path / "home"
+    home.mkdir()
+    holdfast = Holdfast(home)
+    folder = "/" if where == "/" else str(home)
+    said = json.dumps({"session_id": "s", "hook_event_name": "Stop", "cwd": folder})
+
+    done = holdfast("hook", given=said, HOME=str(home))
+
+    assert (done.code, done.out) == (1, "")
+    assert "is no project" in done.err
+    assert not Path(folder, ".holdfast").exists()

@@ -24,13 +24,28 @@ def folder_of(options: HookOptions, event: bytes) -> str:
     if not folder and options.program in _SAYS_PROJECT:
         folder = os.environ.get("CLAUDE_PROJECT_DIR")
     folder = folder or _told_in(options, event) or "."
+    found = _real(folder)
+    if found is None:
+        raise _wrong(f"{folder[:_LONGEST]!r} is no directory")
+    if is_everything(found) and not options.directory:
+        raise _wrong(
+            f"{found} is no project, and is not kept as a whole: start the agent in the directory "
+            "of the project, or name that with holdfast hook --directory DIR"
+        )
+    return found
+
+
+def _real(folder: str) -> str | None:
     try:
         found = os.path.realpath(folder)
-        if os.path.isdir(found):
-            return found
+        return found if os.path.isdir(found) else None
     except (OSError, ValueError):  # too long, or it holds a NUL
-        pass
-    raise _wrong(f"{folder[:_LONGEST]!r} is no directory")
+        return None
+
+
+def is_everything(folder: str) -> bool:
+    """Return whether a directory is a home or a disk, and so nobody's project."""
+    return folder in (os.path.realpath(os.path.expanduser("~")), "/")
 
 
 def data_of(event: bytes) -> object:
@@ -69,7 +84,7 @@ def root_of(above: str | None, folder: str) -> str:
 
     An agent may have gone into a directory below, and the session is about all of the project.
     """
-    if above is None or above in (os.path.realpath(os.path.expanduser("~")), "/"):
+    if above is None or is_everything(above):
         return folder
     return above
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from importlib.util import find_spec
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from holdfast.cli.access.opening import location_of, open_location
@@ -21,6 +21,7 @@ from holdfast.cli.output.escaping import json_text
 from holdfast.cli.output.terminal import Terminal
 from holdfast.cli.output.units import many
 from holdfast.cli.parsing import Parser
+from holdfast.coding_agents.hook_project import is_everything, root_of
 from holdfast.system import foreground, patience
 from holdfast.system.terminal_text import clean
 
@@ -127,12 +128,10 @@ def _opened(options: Namespace) -> Iterator[tuple[SyncClient, Workspace]]:
     from holdfast.workspace import Workspace
 
     patience.limit(_LOCK_SECONDS)
-    here, home = Path.cwd(), Path.home().resolve()
     location = location_of(options, create=True)
-    root = location.folder or here
-    if root in (home, Path(root.anchor)):
-        root = here
-    if root in (home, Path(root.anchor)):
+    above = None if location.folder is None else os.path.realpath(location.folder)
+    root = root_of(above, os.path.realpath("."))
+    if is_everything(root):
         raise Refused(f"{root} is no project: go to the directory that the program works in")
     watch = sys.platform == "linux" and find_spec("inotify_simple") is not None
     with (

@@ -80,13 +80,13 @@ class Calls:
 
     def _root(self, above: Path | None) -> Path:
         """Return the directory that is kept: the one that was named, else the project's."""
-        from holdfast.coding_agents.hook_project import root_of
+        from holdfast.coding_agents.hook_project import is_everything, root_of
 
         here = os.path.realpath(".")
         if self._options.workspace is not None:
             return Path(here)
         root = root_of(None if above is None else os.path.realpath(above), here)
-        if root in (os.path.realpath(os.path.expanduser("~")), "/"):
+        if is_everything(root):
             raise Refused(
                 f"{root} is no project, and is not kept as a whole: start the program in the "
                 "directory of the project, or name that with holdfast mcp --workspace DIR"
