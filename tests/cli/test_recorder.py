@@ -115,6 +115,35 @@ def test_an_event_that_is_told_again_is_kept_once(recorder: Recorder, client: Sy
     assert len(steps(client)) == 2
 
 
+def test_an_event_of_a_hook_that_is_installed_twice_is_kept_once(
+    recorder: Recorder, client: SyncClient, project: Path
+) -> None:
+    def codex(**more: Any) -> Told:
+        given = {"event": "PostToolUse", "moment": Moment.CALL, "turn_id": "t1", **more}
+        return Told(program="codex", session="s", **given)
+
+    prompt = {"event": "UserPromptSubmit", "moment": Moment.PROMPT}
+    for said in ("First", "First", "and second"):
+        recorder.record(codex(**prompt, prompt=said))
+    for call in ("c1", "c1", "c2"):
+        recorder.record(codex(tool="Bash", call_id=call))
+    (project / "page.html").write_text("two\n")
+    recorder.record(codex(tool="Bash", call_id="c2"))
+
+    found = client.find(agent_id="codex", session_id="s")
+    names = [info.step_name for info in reversed(found)]
+    assert names == ["you: First", "you: and second", "Bash", "Bash", "Bash"]
+
+
+def test_a_secret_is_hidden_before_a_name_is_cut(recorder: Recorder, client: SyncClient) -> None:
+    url = "https://x-access-token:ghp_" + "a" * 36 + "@github.com/someone/something"
+    recorder.record(told(tool="Bash", input={"command": f"git clone --depth 1 {url}"}))
+
+    (name,) = steps(client)
+    assert name is not None
+    assert "aaa" not in name
+
+
 def test_no_secret_is_kept_wherever_it_was_told(
     recorder: Recorder, client: SyncClient, project: Path, tmp_path: Path
 ) -> None:

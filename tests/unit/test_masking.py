@@ -24,6 +24,17 @@ SECRETS = {
     "a variable's": "AWS_SECRET_ACCESS_KEY=abcdefghijklmnop/0123",
     "a quoted variable's": "export DB_PASSWORD='correct-horse'",
     "a URL's": "postgresql://me:hunter2@db/agents",
+    "a URL's token": f"git push https://ghp_{KEY}@github.com/a/b",
+    "a URL's token behind a user": f"https://x-access-token:ghp_{KEY}@github.com/a/b",
+    "a variable of any name": f"X=ghp_{KEY}",
+    "a key file's": "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+    "a setting's": 'api_key: "abcdefghijklmnop0123"',
+    "a basic login": "curl -H 'Authorization: Basic YWRtaW46aHVudGVyMnNlY3JldA=='",
+    "a header's key": "curl -H 'X-Api-Key: abcdefghijklmnop'",
+    "a login": "curl -u admin:hunter2 https://example.com",
+    "SendGrid's": "SG.abcdefghijklmnopqrstuv.abcdefghijklmnopqrstuvwxyz",
+    "DigitalOcean's": "dop_v1_0123456789abcdef0123456789abcdef",
+    "a key on one line": "-----BEGIN RSA PRIVATE KEY-----MIIEvQIBADANBgkqhkiG9w0-----END",
     "a private key": "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n-----END",
 }
 HARMLESS = [
@@ -32,7 +43,10 @@ HARMLESS = [
     "see https://example.com/a:b@c and me@example.com",
     "sk-short, task-0123456789abcdefghijklmnop",
     "def test_the_secret(): assert API_KEY",
-    "EqQBCkYIARgCKkDaskYXAsk-0123456789abcdefghijABCDEF/sk-0123456789abcdefghijABCDEF",
+    "EqQBCkYIARgCKkDaskYXAsk-0123456789abcdefghijABCDEF-sk-0123456789abcdefghijABCDEF",
+    "token=get_token_of_the_session(name)",
+    "the key: a_very_long_name_without_numbers",
+    "sudo -u postgres psql",
 ]
 
 
@@ -41,7 +55,16 @@ def test_what_is_secret_is_hidden(kind: str) -> None:
     hidden = masked_text(SECRETS[kind])
 
     assert "***" in hidden
-    for secret in (KEY, "hunter2", "MIIEv", "correct-horse", "abcdefghijklmnop", "AKIAIOSF"):
+    for secret in (
+        KEY,
+        "hunter2",
+        "MIIEv",
+        "correct-horse",
+        "abcdefghijklmnop",
+        "AKIAIOSF",
+        "wJalr",
+        "YWRtaW",
+    ):
         assert secret not in hidden
     assert may_hold_secrets(SECRETS[kind])
 

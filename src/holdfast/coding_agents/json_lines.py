@@ -9,13 +9,16 @@ import json
 import os
 import stat
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from holdfast.coding_agents.masking import masked, masked_text, may_hold_secrets
+from holdfast.errors import TranscriptError
+from holdfast.system.atomic_files import Draft, remove_drafts
+from holdfast.system.directories import sync_directory
 
 _LARGEST = 256 * 2**20
 """Of a file that is longer only the bytes are told."""
@@ -59,6 +62,28 @@ class JsonLines:
         while len(self._known) > _REMEMBERED:
             self._known.popitem(last=False)
         return list(known.entries)
+
+
+def write_new(path: Path, entries: Iterable[Any]) -> None:
+    """Write a file of JSON lines, whole or not at all; one that is there is left as it is."""
+    folder = str(path.parent)
+    remove_drafts(folder)
+    with Draft(folder) as draft:
+        draft.write(b"".join(map(_line, entries)))
+        draft.sync()
+        try:
+            draft.link(str(path))
+        except FileExistsError as error:
+            raise TranscriptError(f"{path} is there already, and is left as it is") from error
+    sync_directory(folder)
+
+
+def _line(entry: Any) -> bytes:
+    text = json.dumps(entry, ensure_ascii=False, separators=(",", ":"))
+    try:
+        return text.encode() + b"\n"
+    except UnicodeEncodeError:  # half a character, which JSON can only name
+        return json.dumps(entry, separators=(",", ":")).encode() + b"\n"
 
 
 def position(transcript: str) -> dict[str, Any]:

@@ -21,6 +21,22 @@ WRAPPED = "wrap"
 """Stands for any program that tells nothing, and whose files ``holdfast wrap`` keeps."""
 KNOWN = (*NAMES, WRAPPED)
 
+USUAL_PATHS = {
+    "session": "session_id",
+    "event": "hook_event_name",
+    "tool": "tool_name",
+    "input": "tool_input",
+    "output": "tool_response",
+    "prompt": "prompt",
+    "last_message": "last_assistant_message",
+    "cwd": "cwd",
+    "transcript": "transcript_path",
+    "call_id": "tool_use_id",
+    "subagent_id": "agent_id",
+    "subagent_type": "agent_type",
+}
+"""Where events say what in the words of Claude Code, which others have taken over."""
+
 
 @dataclass(frozen=True)
 class Program:

@@ -25,7 +25,9 @@ _TOLD = (
     *("tool", "input", "output", "error", "prompt", "last_message", "call_id", "turn_id"),
     *("prompt_id", "subagent_id", "subagent_type", "cwd"),
 )
-_TAGGED = ("tool", "call_id", "subagent_id", "subagent_type")
+_TAGGED = ("tool", "call_id", "turn_id", "subagent_id", "subagent_type")
+_SAID = ("input", "output", "error", "prompt", "last_message")
+"""What may hold secrets."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,11 +59,11 @@ class Recorder:
 
         Nothing is kept of a start, of calls that start a subagent, of calls of Holdfast's own
         tools, and of calls that only read while no file has changed. An event that is told again is
-        kept once: it is known by its ``event_id``.
+        kept once: known by its ``event_id``, or by its turn where the hook is installed twice.
         """
         program = programs.program(told.program)
-        told = program.completed(told, self._files)
-        name = masked(step_name(told, program))
+        told = _masked(program.completed(told, self._files))
+        name = step_name(told, program)
         agent = agent_id or program.name
         session = session_of(told)
         nothing = Recorded(session_id=session, name=name)
@@ -79,6 +81,9 @@ class Recorder:
             is_read = told.moment is Moment.CALL and told.tool in program.read_only
             if is_read and self._is_unchanged(newest, snapshot):
                 return nothing
+            known = next((each for each in newest if _is_same(each, told, name)), None)
+            if known is not None and self._is_unchanged(newest, snapshot):
+                return replace(nothing, checkpoint_id=known.checkpoint_id)
             checkpoint_id = put_with_files(
                 self._client,
                 self._workspace,
@@ -124,7 +129,7 @@ class Recorder:
         state["moment"] = str(told.moment)
         for name in _TOLD:
             if getattr(told, name) is not None:
-                state[name] = masked(getattr(told, name))
+                state[name] = getattr(told, name)
         if told.transcript is not None:
             state["transcript"] = position(told.transcript)
         transcript = programs.transcript(told.program)
@@ -139,6 +144,11 @@ def session_of(told: Told) -> str:
     return told.session if told.subagent_id is None else f"{told.session}.{told.subagent_id}"
 
 
+def _masked(told: Told) -> Told:
+    """Return an event without secrets, before half of one could be cut off for a name."""
+    return replace(told, **{name: masked(getattr(told, name)) for name in _SAID})
+
+
 def _tags(told: Told, event_id: str | None) -> dict[str, Any]:
     tags: dict[str, Any] = {"event": told.event, "program": told.program}
     for name in _TAGGED:
@@ -149,3 +159,10 @@ def _tags(told: Told, event_id: str | None) -> dict[str, Any]:
 
 def _is_of(info: CheckpointInfo, event_id: str | None) -> bool:
     return event_id is not None and info.metadata.get("event_id") == event_id
+
+
+def _is_same(info: CheckpointInfo, told: Told, name: str) -> bool:
+    """Return whether a checkpoint is that of an event, told by a hook that is installed twice."""
+    tags = info.metadata
+    known = (tags.get("turn_id"), tags.get("event"), tags.get("call_id"), info.step_name)
+    return told.turn_id is not None and known == (told.turn_id, told.event, told.call_id, name)

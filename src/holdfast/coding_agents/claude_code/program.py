@@ -5,25 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from holdfast.coding_agents.programs import Program
+from holdfast.coding_agents.programs import USUAL_PATHS, Program
 from holdfast.coding_agents.told import Moment, Told
 
-PATHS = {
-    "session": "session_id",
-    "event": "hook_event_name",
-    "tool": "tool_name",
-    "input": "tool_input",
-    "output": "tool_response",
-    "error": "error",
-    "prompt": "prompt",
-    "last_message": "last_assistant_message",
-    "cwd": "cwd",
-    "transcript": "transcript_path",
-    "call_id": "tool_use_id",
-    "prompt_id": "prompt_id",
-    "subagent_id": "agent_id",
-    "subagent_type": "agent_type",
-}
+PATHS = {**USUAL_PATHS, "error": "error", "prompt_id": "prompt_id"}
 _EXIT_CODE = re.compile(r"Exit code (\d{1,9})\b")
 _NOTICE = re.compile(r"\s*<task-notification>.*?<summary>(.*?)</summary>", re.DOTALL)
 """What the program says in the user's place when work in the background has ended."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -14,11 +13,9 @@ from holdfast.coding_agents.claude_code.cutting import cut_at
 from holdfast.coding_agents.claude_code.lines import is_kept
 from holdfast.coding_agents.claude_code.places import conversations_of, file_of
 from holdfast.coding_agents.claude_code.told_entries import ToldEntries
-from holdfast.coding_agents.json_lines import JsonLines
+from holdfast.coding_agents.json_lines import JsonLines, write_new
 from holdfast.coding_agents.told import Told
 from holdfast.coding_agents.transcript import Cut, Point
-from holdfast.errors import TranscriptError
-from holdfast.system.atomic_files import Draft
 
 
 class ClaudeCodeTranscript:
@@ -59,14 +56,7 @@ class ClaudeCodeTranscript:
         where = conversations_of(folder)
         where.mkdir(parents=True, exist_ok=True, mode=0o700)
         path = where / f"{uuid.UUID(session_id)}.jsonl"
-        text = "".join(_line(each) for each in _moved(cut.entries, session_id, folder))
-        with Draft(str(where)) as draft:
-            draft.write(text.encode())
-            draft.sync()
-            try:
-                draft.link(str(path))
-            except FileExistsError as error:
-                raise TranscriptError(f"{path} is there already, and is left as it is") from error
+        write_new(path, _moved(cut.entries, session_id, folder))
         return path
 
     def resume(self, session_id: str, cut: Cut) -> list[str]:
@@ -84,15 +74,6 @@ def _moved(entries: Sequence[Any], session_id: str, folder: Path) -> Iterator[di
         if old != new and isinstance(cwd, str) and (cwd + "/").startswith(old + "/"):
             changed["cwd"] = new + cwd[len(old) :]
         yield {**entry, **changed}
-
-
-def _line(entry: Mapping[str, Any]) -> str:
-    text = json.dumps(entry, ensure_ascii=False, separators=(",", ":"))
-    try:
-        text.encode()
-    except UnicodeEncodeError:  # half a character, which JSON can only name
-        text = json.dumps(entry, separators=(",", ":"))
-    return text + "\n"
 
 
 TRANSCRIPT = ClaudeCodeTranscript()

@@ -9,27 +9,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from holdfast.coding_agents.codex import rollout
-from holdfast.coding_agents.programs import Program
+from holdfast.coding_agents.programs import USUAL_PATHS, Program
 from holdfast.coding_agents.told import Moment, Told
 
 if TYPE_CHECKING:
     from holdfast.coding_agents.json_lines import JsonLines
 
 PATHS = {
-    "session": "session_id",
-    "event": "hook_event_name",
-    "tool": "tool_name",
-    "input": "tool_input",
-    "output": "tool_response",
-    "prompt": "prompt",
-    "last_message": "last_assistant_message",
-    "cwd": "cwd",
+    **USUAL_PATHS,
     # At the end of a subagent the other one is its parent's.
     "transcript": "agent_transcript_path|transcript_path",
-    "call_id": "tool_use_id",
     "turn_id": "turn_id",
-    "subagent_id": "agent_id",
-    "subagent_type": "agent_type",
 }
 
 _NAMESPACE = re.compile(r"^(?:multi_agent_v\d+|collaboration)(?=[a-z])")

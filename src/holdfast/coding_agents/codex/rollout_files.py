@@ -6,7 +6,6 @@ one of its own; both name the thread or the part that they share their beginning
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -16,10 +15,8 @@ from typing import Any
 
 from holdfast.coding_agents.codex import rollout
 from holdfast.coding_agents.codex.rollout import Record
-from holdfast.coding_agents.json_lines import JsonLines
+from holdfast.coding_agents.json_lines import JsonLines, write_new
 from holdfast.errors import TranscriptError
-from holdfast.system.atomic_files import Draft, remove_drafts
-from holdfast.system.directories import sync_directory
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _DEEPEST = 50
@@ -86,21 +83,5 @@ def write(records: Sequence[Record], thread: str, now: datetime) -> Path:
     folder = home() / "sessions" / f"{now:%Y/%m/%d}"
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"rollout-{now:%Y-%m-%dT%H-%M-%S}-{thread}.jsonl"
-    remove_drafts(str(folder))
-    with Draft(str(folder)) as draft:
-        draft.write(b"".join(map(_line, records)))
-        draft.sync()
-        try:
-            draft.link(str(path))
-        except FileExistsError as error:
-            raise TranscriptError(f"session {thread} is there already: {path}") from error
-    sync_directory(str(folder))
+    write_new(path, records)
     return path
-
-
-def _line(record: Record) -> bytes:
-    try:
-        text = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
-        return text.encode() + b"\n"
-    except UnicodeEncodeError:  # half of a character
-        return json.dumps(record, separators=(",", ":")).encode() + b"\n"

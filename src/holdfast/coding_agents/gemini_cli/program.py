@@ -8,20 +8,13 @@ from typing import Any
 
 from holdfast.coding_agents.gemini_cli.completing import completed
 from holdfast.coding_agents.naming import used_on
-from holdfast.coding_agents.programs import Program
+from holdfast.coding_agents.programs import USUAL_PATHS, Program
 from holdfast.coding_agents.told import Moment, Told
 
 PATHS = {
-    "session": "session_id",
-    "event": "hook_event_name",
-    "tool": "tool_name",
-    "input": "tool_input",
-    "output": "tool_response",
+    **USUAL_PATHS,
     "error": "tool_response.error",
-    "prompt": "prompt",
     "last_message": "prompt_response",
-    "cwd": "cwd",
-    "transcript": "transcript_path",
 }
 
 SHELL = "run_shell_command"

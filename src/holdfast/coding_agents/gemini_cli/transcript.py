@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -13,12 +12,11 @@ from uuid import uuid4
 from holdfast.coding_agents.gemini_cli import projects
 from holdfast.coding_agents.gemini_cli.calls import mark, open_message
 from holdfast.coding_agents.gemini_cli.cutting import after_call
-from holdfast.coding_agents.json_lines import JsonLines
+from holdfast.coding_agents.json_lines import JsonLines, write_new
 from holdfast.coding_agents.told import Moment, Told
 from holdfast.coding_agents.transcript import Cut, Point
 from holdfast.core.conversation.programs.gemini_chat import chat_of, is_said, settled
 from holdfast.errors import TranscriptError
-from holdfast.system.atomic_files import Draft
 
 _PLAIN = re.compile("[A-Za-z0-9_-]{1,200}")
 
@@ -83,27 +81,12 @@ class GeminiTranscript:
         # and the next start deletes all that end so.
         minute = (now - timedelta(minutes=1)).strftime("%Y-%m-%dT%H-%M")
         path = chats / f"session-{minute}-{session_id}.jsonl"
-        with Draft(str(chats)) as draft:
-            for record in (about, *cut.entries[1:]):
-                draft.write(_line(record))
-            draft.sync()
-            try:
-                draft.link(str(path))
-            except FileExistsError as error:
-                raise TranscriptError(f"{path} is there already, and is left as it is") from error
+        write_new(path, (about, *cut.entries[1:]))
         return path
 
     def resume(self, session_id: str, cut: Cut) -> list[str]:
         """Return the command that goes on; before the first prompt, one that begins."""
         return ["gemini", "--session-id" if cut.is_empty else "--resume", session_id]
-
-
-def _line(record: Any) -> bytes:
-    text = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
-    try:
-        return text.encode() + b"\n"
-    except UnicodeEncodeError:  # half of a pair of surrogates
-        return json.dumps(record, separators=(",", ":")).encode() + b"\n"
 
 
 TRANSCRIPT = GeminiTranscript()
