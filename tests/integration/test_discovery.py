@@ -198,6 +198,20 @@ def test_the_store_of_another_user_is_not_opened_unasked(foreign: Path) -> None:
     assert not (foreign / "src" / ".holdfast").exists()
 
 
+def test_a_store_that_is_a_link_is_not_opened_unasked(project: Path, tmp_path: Path) -> None:
+    """A repository may bring such a link, and what is saved would be written where it leads."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (project / ".holdfast").symlink_to(elsewhere)
+
+    with pytest.raises(StoreConnectionError, match="is a link") as refused:
+        SyncClient.open()
+
+    assert f"HOLDFAST_URL=sqlite:///{elsewhere}/holdfast.db" in str(refused.value)
+    assert main(["init"]) != 0
+    assert list(elsewhere.iterdir()) == []
+
+
 def test_the_command_line_refuses_it_too(foreign: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["log"]) == 7
 

@@ -51,6 +51,7 @@ class StoreLocation:
         if self.folder is None or self.is_linked:
             return
         inside = self.folder / FOLDER
+        _check_is_no_link(inside)
         private_files.make_directories(str(inside))
         ignore = inside / ".gitignore"
         if not ignore.exists():
@@ -140,8 +141,18 @@ def _here() -> Path:
         ) from None
 
 
+def _check_is_no_link(folder: Path) -> None:
+    """Refuse a link: it may have come with a repository, and lead wherever this user may write."""
+    if os.path.islink(folder):
+        raise StoreConnectionError(
+            f"{folder} is a link, which may have come with the files around it. If you trust it, "
+            f"name where it leads: {VARIABLE}={url_of(folder.resolve() / FILE)}; else remove it"
+        )
+
+
 def _check_is_ours(folder: Path) -> None:
     """Refuse the store of another user: whoever left it there would read all that is saved."""
+    _check_is_no_link(folder)
     owner = os.lstat(folder).st_uid
     mine = os.geteuid()
     if owner == mine or (mine == 0 and str(owner) == os.environ.get("SUDO_UID")):
