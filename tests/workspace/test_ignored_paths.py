@@ -1,6 +1,7 @@
 """Rules that changed between a tree and now: nothing ignored is lost by a restore, or removed."""
 
 import os
+import random
 import shutil
 from pathlib import Path
 
@@ -271,3 +272,76 @@ def test_rules_that_are_a_symlink_or_huge_do_no_harm(workspace: Workspace, root:
 
     assert sorted(os.listdir(root)) == [".gitignore", "rules", "sub"]
     assert sorted(os.listdir(root / "sub")) == [".gitignore", "a.log"]
+
+
+# Both at once.
+
+
+def test_a_dry_run_knows_which_directories_stay_for_what_is_ignored_in_them(
+    workspace: Workspace, root: Path
+) -> None:
+    put(root / ".gitignore", "*.log\n")
+    tree = workspace.snapshot()
+    put(root / "new" / "deep" / "a.log", "mine")
+    put(root / "new" / "bare" / "x", "new")
+
+    plan = workspace.restore(tree, dry_run=True)
+    done = workspace.restore(tree)
+
+    assert plan.removed == done.removed == ("new/bare", "new/bare/x")
+    assert plan.stayed == done.stayed == ("new", "new/deep")
+
+
+NAMES = ("a", "b", "x.log", "keep.log", "n")
+LINES = ("*.log", "a", "/b", "n/", "!keep.log", "a/b", "n/*", "*")
+
+
+def change(root: Path, chance: random.Random) -> None:
+    """Write, replace and remove some files, directories, symlinks and rules."""
+    for _ in range(chance.randrange(1, 7)):
+        path = root.joinpath(*chance.choices(NAMES, k=chance.randrange(1, 4)))
+        kind = chance.random()
+        if any(above.is_symlink() or above.is_file() for above in path.parents):
+            continue
+        if os.path.lexists(path) and (chance.random() < 0.4 or not path.is_file()):
+            is_directory = path.is_dir() and not path.is_symlink()
+            shutil.rmtree(path) if is_directory else path.unlink()
+        elif kind < 0.3:
+            rules = path.parent / chance.choice(RULES)
+            put(rules, "\n".join(chance.sample(LINES, chance.randrange(3))) + "\n")
+        elif kind < 0.8 or path.is_file():
+            put(path, str(chance.randrange(3)))
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.mkdir() if kind < 0.9 else path.symlink_to(chance.choice(NAMES))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_nothing_is_lost_by_going_there_and_back_whatever_the_rules(
+    seed: int, root: Path, client: SyncClient
+) -> None:
+    chance = random.Random(seed)
+    with Workspace(root, client, watch=seed % 2 == 1) as workspace:
+        trees = []
+        for _ in range(5):
+            change(root, chance)
+            trees.append(workspace.snapshot())
+        for _ in range(5):
+            change(root, chance)
+            was, tree = picture(root), chance.choice(trees)
+            try:
+                plan = workspace.restore(tree, dry_run=True)
+            except WorkspaceError:  # something that is not captured is in the way
+                assert picture(root) == was
+                continue
+            kept = workspace.snapshot_for_checkpoint(before=tree)
+            done = workspace.restore(tree)
+            assert (plan.written, plan.removed) == (done.written, done.removed)
+            now = picture(root)
+            assert {os.fsencode(each.path) for each in workspace.ls(tree)} <= now.keys()
+            try:
+                workspace.restore(chance.choice([kept.tree_id, str(done.undo_tree)]))
+            except WorkspaceError:
+                assert picture(root) == now
+                continue
+            assert was.items() <= picture(root).items()

@@ -74,7 +74,8 @@ class Restorer:
         for _ in range(_ATTEMPTS):
             undo, plan = self._planned(target, paths, dry_run)
             if dry_run:
-                return restored(target, None, plan, dry_run=True)
+                stays = self._would_stay(plan)
+                return restored(target, None, plan, dry_run=True, stayed=stays)
             if plan.is_empty():
                 return restored(target, undo, plan)
             check_room(self._root, plan)
@@ -175,6 +176,22 @@ class Restorer:
                     found = map(os.fsencode, os.listdir(dirs.directory(path)))
                     uncaptured += [path + b"/" + n for n in found if path + b"/" + n not in going]
         return uncaptured
+
+    def _would_stay(self, plan: RestorePlan) -> list[bytes]:
+        """Return the directories that cannot go, as they hold what nobody captured."""
+        going = {path for path, _ in plan.removed}
+        stays: list[bytes] = []
+        with DirFds(self._root) as dirs:
+            for path in reversed(plan.removed_directories):
+                try:
+                    found = map(os.fsencode, os.listdir(dirs.directory(path)))
+                except (FileNotFoundError, NotADirectoryError):
+                    continue  # somebody was faster
+                if all(path + b"/" + name in going for name in found):
+                    going.add(path)
+                else:
+                    stays.append(path)
+        return stays
 
     def _carry_out(
         self,
