@@ -855,3 +855,30 @@ def test_messages_of_a_coding_agent_are_shown(talk: Talk) -> None:
     assert "user: Make the page" in shown
     assert "assistant: It is blue." in shown
     assert "+ assistant: It is blue." in talk.ok("log", "s1", "--messages")
+
+
+@pytest.mark.parametrize("rules", [".gitignore", ".holdfastignore"])
+@pytest.mark.parametrize("scope", [["--files"], []])
+def test_what_is_ignored_since_is_there_again_after_an_undo(
+    talk: Talk, rules: str, scope: list[str]
+) -> None:
+    secret = talk.directory / ".env"
+    secret.write_text("v1\n")
+    (talk.directory / "data").mkdir()
+    (talk.directory / "data" / "x").write_text("v1\n")
+    then = talk.calls("bash", "make .env", "c5")
+    (talk.directory / rules).write_text(".env\ndata/\n")
+    secret.write_text("mine\n")
+    (talk.directory / "data" / "x").unlink()
+    (talk.directory / "data" / "y").write_text("mine too\n")
+    talk.calls("bash", "ignore", "c6")
+    before = talk.files()
+
+    talk.ok("rewind", then, *scope, "--yes")
+    rewound = talk.files()
+    assert (rewound[".env"], rewound["data/x"], rewound["data/y"]) == ("v1\n", "v1\n", "mine too\n")
+    assert rules not in rewound
+
+    for expected in (before, rewound, before):
+        talk.ok("undo", "--yes")
+        assert talk.files() == expected

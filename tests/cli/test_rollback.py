@@ -229,3 +229,24 @@ def test_a_fork_begins_at_any_checkpoint(project: Holdfast) -> None:
     ]
     assert len(state_of(project, "fix-42.1")["messages"]) == 2  # type: ignore[arg-type]
     assert project("fork", "@", "--as", "bolder").code == 2
+
+
+@pytest.mark.parametrize("rules", [".gitignore", ".holdfastignore"])
+def test_what_is_ignored_since_is_there_again_after_an_undo(project: Holdfast, rules: str) -> None:
+    here = project.directory
+    with (
+        SyncClient.sqlite(here / ".holdfast" / "holdfast.db") as client,
+        client.session("coder", session_id="env", workspace=here) as run,
+    ):
+        (here / ".env").write_text("v1")
+        run.checkpoint("then")
+        (here / rules).write_text(".env\n")
+        (here / ".env").write_text("mine")
+        run.checkpoint("now")
+
+    project.ok("rollback", "then", "--session", "env", "--yes")
+    assert (here / ".env").read_text() == "v1"
+    for expected, is_ignored in (("mine", True), ("v1", False), ("mine", True)):
+        project.ok("undo", "env", "--yes")
+        assert (here / ".env").read_text() == expected
+        assert (here / rules).exists() is is_ignored

@@ -183,7 +183,7 @@ def test_both_have_the_same_methods_and_parameters() -> None:
 
     ours = {name: each for name, each in vars(AsyncWorkspace).items() if name[0] != "_"}
     theirs = {name: each for name, each in vars(Workspace).items() if callable(each)}
-    of_runs = {"snapshot_for_checkpoint", "saved_with", "works_for"}
+    of_runs = {"snapshot_for_checkpoint", "saved_with", "works_for", "sessions_known"}
     public = {name for name in theirs if name[0] != "_"} - of_runs
     public -= {f"a{name}" for name in public}
 

@@ -23,13 +23,20 @@ _OF_THE_END = ("last_message", "turn_id", "prompt_id")
 
 
 def keep(
-    client: SyncClient, workspace: Workspace, session: SessionInfo, name: str
+    client: SyncClient,
+    workspace: Workspace,
+    session: SessionInfo,
+    name: str,
+    before: Snapshot | None,
 ) -> tuple[str, Snapshot]:
-    """Keep files and conversation as they are now as a checkpoint of a session, unless they are."""
+    """Keep files and conversation as they are now as a checkpoint of a session, unless they are.
+
+    What putting back the files ``before`` which this is done will replace is kept, ignored or not.
+    """
     with workspace._local.mutex, workspace._alone():
         heads = client.find(agent_id=session.agent_id, session_id=session.session_id, limit=1)
         head = heads[0] if heads else session.head
-        snapshot = workspace.snapshot_for_checkpoint()
+        snapshot = workspace.snapshot_for_checkpoint(before=before)
         state = _state_now(client, head)
         if head.metadata.get("event") == EVENT and REWOUND_FROM not in head.metadata:
             known = snapshot_of(client, head)

@@ -163,7 +163,7 @@ def put_files_back(client: SyncClient, rewind: Rewind, workspace: Workspace) -> 
     if rewind.snapshot is None:
         raise CodingAgentError(f"checkpoint {rewind.target.checkpoint_id} was saved without files")
     session = rewind.session
-    before, _ = keep(client, workspace, session, _BEFORE)
+    before, _ = keep(client, workspace, session, _BEFORE, rewind.snapshot)
     reach("rewind:kept")
     files = workspace.restore(rewind.snapshot)
     reach("rewind:restored")
@@ -210,7 +210,7 @@ def _begin(
     head = rewind.session.head
     before, now = head.checkpoint_id, None
     if rewind.to is None:
-        before, now = keep(client, workspace, rewind.session, _BEFORE)
+        before, now = keep(client, workspace, rewind.session, _BEFORE, rewind.snapshot)
     reach("rewind:kept")
     new_id = conversation.transcript.new_id()
     path = conversation.transcript.write(cut, new_id, project)
@@ -264,7 +264,7 @@ def _done_before(
         return None
     before = info_of(client, head.metadata[REWOUND_FROM])
     known = [snapshot_of(client, each) for each in (head, before) if each is not None]
-    now = workspace.snapshot_for_checkpoint()
+    now = workspace.snapshot_for_checkpoint(before=rewind.snapshot)
     if now.tree_id not in {each.tree_id for each in known if each is not None}:
         return None
     return _Begun(

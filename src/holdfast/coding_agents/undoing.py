@@ -95,7 +95,7 @@ def look_back(
 
 def carry_back(client: SyncClient, back: WayBack, workspace: Workspace, project: Path) -> WentBack:
     """Go back to the session that was left."""
-    before, _ = keep(client, workspace, back.session, "before undo")
+    before, _ = keep(client, workspace, back.session, "before undo", back.snapshot)
     reach("rewind:kept")
     conversation, cut = back.conversation, back.cut
     session_id, state, path = back.target.session_id, state_of(client, back.target), None

@@ -161,12 +161,13 @@ class Checkpointer:
         marks: Iterable[Entry] = (),
         beside: Mapping[str, Any] | None = None,
         workspace: Any = None,
+        going_to: Any = None,
         tags: Mapping[str, Any] | None = None,
     ) -> Plan[str]:
         """Keep all of the session as its next checkpoint, and go on from there; returns its id.
 
         All recorded calls of ``block`` have to be made again before. ``marks`` are added to the
-        log, ``beside`` are notes on the new checkpoint.
+        log, ``beside`` are notes on the new checkpoint; ``going_to`` are files put back after it.
         """
         yield from self._lock.take()
         try:
@@ -175,7 +176,7 @@ class Checkpointer:
             if block is not None:
                 self._history.check_made(block)
             if self._files is not None and workspace is None:
-                workspace = yield from self._files.capture()
+                workspace = yield from self._files.capture(going_to)
             info = self._next_info(name, parent_id, failed, tags)
             news = self._history.news(marks, block)
             info, news = yield from self._write(info, news, workspace, beside or {})

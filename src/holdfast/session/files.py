@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from holdfast.errors import InvalidArgumentError
 from holdfast.runtime import Runtime, steps
@@ -31,6 +31,14 @@ class WorkspaceLike(Protocol):
         """Return a workspace at another path with the files as they were."""
 
 
+@runtime_checkable
+class BeforeOthers(Protocol):
+    """A workspace that leaves files out, and takes in those that others are about to replace."""
+
+    def capture_before(self, going_to: dict[str, Any]) -> dict[str, Any]:
+        """Keep the files as they are, and what putting others back will replace, ignored or not."""
+
+
 class Directory:
     """A workspace as a run uses it."""
 
@@ -45,6 +53,13 @@ class Directory:
     def capture(self) -> dict[str, Any]:
         """Keep the files as they are, and return what a checkpoint holds of them."""
         return self.workspace.snapshot_for_checkpoint(store=self._store).as_value()
+
+    def capture_before(self, going_to: dict[str, Any]) -> dict[str, Any]:
+        """Keep the files as they are, and what putting others back will replace, ignored or not."""
+        from holdfast.workspace import Snapshot
+
+        going = Snapshot.from_value(going_to)
+        return self.workspace.snapshot_for_checkpoint(store=self._store, before=going).as_value()
 
     def put_back(self, captured: dict[str, Any]) -> Restored:
         """Make the files what they were, unless they are; what is replaced is kept first."""
@@ -96,9 +111,16 @@ class Files:
         """The workspace as users know it."""
         return self.workspace.given if isinstance(self.workspace, Directory) else self.workspace
 
-    def capture(self) -> Plan[dict[str, Any]]:
-        """Keep the files as they are, and return what a checkpoint holds of them."""
-        captured = yield from steps.do(self.workspace.capture)
+    def capture(self, going_to: dict[str, Any] | None = None) -> Plan[dict[str, Any]]:
+        """Keep the files as they are, and return what a checkpoint holds of them.
+
+        Before others are put back, all that these will replace is kept too.
+        """
+        workspace = self.workspace
+        if going_to is None or not isinstance(workspace, BeforeOthers):
+            captured = yield from steps.do(workspace.capture)
+        else:
+            captured = yield from steps.do(lambda: workspace.capture_before(going_to))
         self.agree = True if self._is_there else self.agree
         return captured
 

@@ -179,7 +179,11 @@ def _begin(
         _check_allowed(standing, accept_irreversible)
         _functions(session, standing)
     intent = {"target": target.checkpoint_id, "scope": list(scope), "name": name}
-    yield from session.checkpointer.checkpoint("before rollback", beside={ROLLBACK: intent})
+    yield from session.checkpointer.checkpoint(
+        "before rollback",
+        beside={ROLLBACK: intent},
+        going_to=kept.workspace if "files" in scope else None,
+    )
     reach("run:rollback_begun")
     return (yield from _carry_out(session, intent, is_running=True))
 

@@ -11,6 +11,8 @@ from xxhash import xxh3_128_digest
 
 FILES = (b".gitignore", b".holdfastignore")
 """Of one directory, the latter has the last word."""
+LONGEST = 2**20
+"""So many bytes of such a file are read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,8 @@ LOOK = "look"
 """The kind of a note that keeps a snapshot which was only taken to compare."""
 PARTIAL = "partial"
 """Marks the note of a restore of some paths."""
+PATHS = "paths"
+"""Which they were; notes of earlier versions do not say."""
 _TREE_ID = re.compile(r"[0-9a-f]{6,40}")
 
 
@@ -150,6 +152,15 @@ class Pins:
                 link: ContentLink = value.get("target") or value["tree"]
                 return link.name
         return None
+
+    def restores_from(self, tree_id: str) -> list[tuple[bytes, list[bytes] | None]]:
+        """Return the trees that restores led to from this one, each with the paths if chosen."""
+        return [
+            (value["target"].name, value.get(PATHS))
+            for _, value in self._notes([self.scope])
+            if value.get("target") and value["tree_id"] == tree_id
+            if PATHS in value or not value.get(PARTIAL)
+        ]
 
     def resolve(self, tree: object) -> Snapshot:
         """Return the snapshot that is meant: itself, or that of a checkpoint, or by an id."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 import os
 import secrets
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from holdfast.core.kinds.content_links import ContentLink
@@ -23,11 +24,13 @@ from holdfast.workspace.disk_errors import check_room, explained
 from holdfast.workspace.entries import TEMPORARY, Entry
 from holdfast.workspace.late_changes import AsideCleaner, Keep, LateChanges, left_aside
 from holdfast.workspace.local_state import LocalState, RestoreJournal
+from holdfast.workspace.made_before import MadeBefore
 from holdfast.workspace.paths import parent_and_name, shown
 from holdfast.workspace.pins import PARTIAL, Pins
 from holdfast.workspace.restore_plan import RestorePlan, in_the_way, make_plan, wanted_paths
 from holdfast.workspace.restore_report import restored, where_kept, with_late_changes
 from holdfast.workspace.results import Restored, Snapshot
+from holdfast.workspace.scan import CaptureOptions
 from holdfast.workspace.staging import Stager, remove_staging
 from holdfast.workspace.swap import EntryMovedError, Swap, removal_slot
 from holdfast.workspace.tree_reader import TreeLookup, TreeReader
@@ -48,7 +51,7 @@ class Restorer:
         local: LocalState,
         pins: Pins,
         capturer: Capturer,
-        private: Collection[bytes],
+        options: CaptureOptions,
     ) -> None:
         self._root = root
         self._store = store
@@ -56,7 +59,7 @@ class Restorer:
         self._local = local
         self._pins = pins
         self._capturer = capturer
-        self._private = private
+        self._options = options
         self._outer: RestoreJournal | None = None
         """A restore that was cut short, while it is completed."""
 
@@ -71,7 +74,8 @@ class Restorer:
         for _ in range(_ATTEMPTS):
             undo, plan = self._planned(target, paths, dry_run)
             if dry_run:
-                return restored(target, None, plan, dry_run=True)
+                stays = self._would_stay(plan)
+                return restored(target, None, plan, dry_run=True, stayed=stays)
             if plan.is_empty():
                 return restored(target, undo, plan)
             check_room(self._root, plan)
@@ -106,7 +110,7 @@ class Restorer:
 
         def decide() -> tuple[float, dict[str, Any]] | None:
             nonlocal plan, blocked
-            plan = make_plan(self._capturer.folders, self._reader, root, paths, self._private)
+            plan = self._plan(target, paths)
             blocked = in_the_way(plan, self._capturer.folders, self._exists)
             if dry_run or blocked or plan.is_empty():
                 return None
@@ -124,6 +128,32 @@ class Restorer:
                 "then restore again (nothing was changed)"
             )
         return undo, plan
+
+    def _plan(self, target: Snapshot, paths: list[bytes] | None) -> RestorePlan:
+        made_before = None
+        if not self._options.include_ignored:  # else a tree has all that was there
+            restores = partial(self._pins.restores_from, target.tree_id)
+            made_before = MadeBefore(self._reader, restores)
+        return make_plan(
+            self._capturer.folders,
+            self._reader,
+            target.root.name,
+            paths,
+            self._options.private,
+            made_before,
+        )
+
+    def ignored_in_the_way(self, target: Snapshot) -> frozenset[bytes]:
+        """Return what has to be captured though it is ignored, as a restore would replace it."""
+        blocked: list[bytes] = []
+
+        def decide() -> None:
+            blocked.extend(
+                in_the_way(self._plan(target, None), self._capturer.folders, self._exists)
+            )
+
+        self._capturer.look(decide=decide)
+        return wanted_paths(self._reader, target.root.name, blocked) if blocked else frozenset()
 
     def _exists(self, path: bytes) -> bool:
         above, name = parent_and_name(path)
@@ -146,6 +176,22 @@ class Restorer:
                     found = map(os.fsencode, os.listdir(dirs.directory(path)))
                     uncaptured += [path + b"/" + n for n in found if path + b"/" + n not in going]
         return uncaptured
+
+    def _would_stay(self, plan: RestorePlan) -> list[bytes]:
+        """Return the directories that cannot go, as they hold what nobody captured."""
+        going = {path for path, _ in plan.removed}
+        stays: list[bytes] = []
+        with DirFds(self._root) as dirs:
+            for path in reversed(plan.removed_directories):
+                try:
+                    found = map(os.fsencode, os.listdir(dirs.directory(path)))
+                except (FileNotFoundError, NotADirectoryError):
+                    continue  # somebody was faster
+                if all(path + b"/" + name in going for name in found):
+                    going.add(path)
+                else:
+                    stays.append(path)
+        return stays
 
     def _carry_out(
         self,

@@ -7,7 +7,10 @@ from dataclasses import dataclass, field
 
 from holdfast.workspace.entries import DIRECTORY, FILE, DirectoryTree, Entry
 from holdfast.workspace.index import Folder
+from holdfast.workspace.made_before import MadeBefore
 from holdfast.workspace.paths import parent_and_name, start_of
+from holdfast.workspace.selection import Selection
+from holdfast.workspace.target_rules import TargetRules
 from holdfast.workspace.tree_reader import TreeReader
 
 
@@ -51,54 +54,47 @@ def make_plan(
     root: bytes,
     paths: Collection[bytes] | None,
     private: Collection[bytes] = (),
+    made_before: MadeBefore | None = None,
 ) -> RestorePlan:
     """Return how to get from these folders to a tree, at these paths and below or everywhere.
 
-    What is private stays as it is, whatever the tree says of it.
+    What is private stays as it is, whatever the tree says of it. So does what the tree's own rules
+    ignore, unless it was made before; without ``made_before`` there are no rules.
     """
-    return _Planner(folders, Selection(paths), frozenset(private)).plan(reader, root)
-
-
-class Selection:
-    """The part of a workspace that a restore is about."""
-
-    def __init__(self, paths: Collection[bytes] | None) -> None:
-        self._all = paths is None
-        self._paths = frozenset(paths or ())
-        self._above = {
-            b"/".join(path.split(b"/")[:depth])
-            for path in self._paths
-            for depth in range(path.count(b"/") + 1)
-        }
-
-    def holds(self, path: bytes) -> bool:
-        """Return whether the path or one above it was chosen."""
-        if self._all or path in self._paths:
-            return True
-        parts = path.split(b"/")
-        return any(b"/".join(parts[:depth]) in self._paths for depth in range(1, len(parts)))
-
-    def leads_to(self, path: bytes) -> bool:
-        """Return whether something beneath the path was chosen."""
-        return not self._all and path in self._above
+    rules = None if made_before is None else TargetRules(reader)
+    planner = _Planner(folders, Selection(paths), frozenset(private), rules, made_before)
+    return planner.plan(reader, root)
 
 
 class _Planner:
-    def __init__(self, folders: Folders, selection: Selection, private: frozenset[bytes]) -> None:
+    def __init__(
+        self,
+        folders: Folders,
+        selection: Selection,
+        private: frozenset[bytes],
+        rules: TargetRules | None,
+        made_before: MadeBefore | None,
+    ) -> None:
         self._folders = folders
         self._private = private
         self._selection = selection
+        self._rules = rules
+        self._made_before = made_before
+        self._staying: set[bytes] = set()
+        """What stays though the tree has it not, and the directories above it."""
         self._made = RestorePlan()
 
     def plan(self, reader: TreeReader, root: bytes) -> RestorePlan:
         reader.levels(root, self._enter)
         plan = self._made
         plan.directories.sort()
-        plan.removed_directories.sort()
+        plan.removed_directories = sorted({*plan.removed_directories} - self._staying)
         return plan
 
     def _enter(self, path: bytes, tree: DirectoryTree) -> Iterable[tuple[bytes, bytes]]:
         """Compare a directory with what is there; returns the subtrees that have to be compared."""
+        if self._rules is not None:
+            self._rules.note(path, tree)
         folder = self._folders.get(path)
         now = folder.entries if folder is not None else {}
         start = start_of(path)
@@ -147,18 +143,33 @@ class _Planner:
         """Take away what is there, as far as it was chosen or is in the way."""
         if not (in_the_way or self._selection.holds(path) or self._selection.leads_to(path)):
             return
-        stack = [(path, entry)]
+        rules = None
+        if self._rules is not None and not in_the_way:
+            rules = self._rules.within(parent_and_name(path)[0])
+        stack = [(path, entry, False)]
         while stack:
-            path, entry = stack.pop()
+            path, entry, is_ignored = stack.pop()
+            is_directory = entry.kind == DIRECTORY
             chosen = in_the_way or self._selection.holds(path)
-            if entry.kind != DIRECTORY:
-                if chosen:
-                    self._made.removed.append((path, entry))
-            elif chosen or self._selection.leads_to(path):
-                if chosen:
-                    self._made.removed_directories.append(path)
+            if rules is not None:
+                is_ignored = is_ignored or rules.leave_out(path, is_directory)
+            if chosen and is_ignored and not self._was_made_before(path, entry):
+                self._stay(path)
+            elif chosen and is_directory:
+                self._made.removed_directories.append(path)
+            elif chosen:
+                self._made.removed.append((path, entry))
+            if is_directory and (chosen or self._selection.leads_to(path)):
                 within = self._folders[path].entries
-                stack += [(path + b"/" + name, inner) for name, inner in within.items()]
+                stack += [(path + b"/" + name, inner, is_ignored) for name, inner in within.items()]
+
+    def _was_made_before(self, path: bytes, entry: Entry) -> bool:
+        return self._made_before is not None and self._made_before.holds(path, entry)
+
+    def _stay(self, path: bytes) -> None:
+        while path and path not in self._staying:
+            self._staying.add(path)
+            path, _ = parent_and_name(path)
 
 
 def wanted_paths(reader: TreeReader, root: bytes, beneath: Collection[bytes]) -> frozenset[bytes]:

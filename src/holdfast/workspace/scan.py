@@ -16,14 +16,13 @@ from holdfast.workspace.content_reader import ContentReader
 from holdfast.workspace.dir_fds import READ, DirFds
 from holdfast.workspace.entries import DIRECTORY, Entry, is_reserved
 from holdfast.workspace.entry_reader import GONE, EntryReader, reason_of
-from holdfast.workspace.ignore import FILES, IgnoreEverything, IgnoreRules, NoRules
+from holdfast.workspace.ignore import FILES, LONGEST, IgnoreEverything, IgnoreRules, NoRules
 from holdfast.workspace.index import Folder
 from holdfast.workspace.known_contents import KnownContents
 from holdfast.workspace.paths import depth, parent_and_name, start_of
 from holdfast.workspace.stat_keys import MODE, Key, key_of, keys_in, trusted
 from holdfast.workspace.tree_builder import build_trees
 
-_LONGEST_RULES = 2**20
 _LONGEST_PATH = 4096
 """What lies deeper is reached by descriptor alone, which no program of the user's does."""
 
@@ -165,7 +164,7 @@ class Scanner:
         try:
             if not stat.S_ISREG(os.fstat(fd).st_mode):
                 return b""
-            return os.read(fd, _LONGEST_RULES)
+            return os.read(fd, LONGEST)
         finally:
             os.close(fd)
 

@@ -11,7 +11,7 @@ from holdfast.stores.base import Store
 from holdfast.workspace.blocks import Blocks
 from holdfast.workspace.content_reader import ContentReader
 from holdfast.workspace.entries import Entry
-from holdfast.workspace.pins import PARTIAL, Pins
+from holdfast.workspace.pins import PARTIAL, PATHS, Pins
 from holdfast.workspace.results import Snapshot
 from holdfast.workspace.tree_edits import with_entries
 from holdfast.workspace.tree_reader import TreeReader
@@ -59,4 +59,4 @@ class UndoTree:
 def undo_note(target: Snapshot, paths: list[bytes] | None) -> dict[str, Any]:
     """Return what the note of a tree that leads back says besides."""
     note = {"kind": "undo", "target": target.root, "message": "before a restore"}
-    return note if paths is None else {**note, PARTIAL: True}
+    return note if paths is None else {**note, PARTIAL: True, PATHS: paths}

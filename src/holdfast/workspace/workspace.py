@@ -91,7 +91,7 @@ class Workspace:
                 self._root, self._store, self._local, self._pins, options, watch
             )
             self._restorer = Restorer(
-                self._root, self._store, self._local, self._pins, self._capturer, private
+                self._root, self._store, self._local, self._pins, self._capturer, options
             )
             left_behind(files_of(self._store))
             with self._local.mutex, self._local.alone():
@@ -161,15 +161,22 @@ class Workspace:
             return self._capturer.take(message, progress=progress)
 
     def snapshot_for_checkpoint(
-        self, progress: Progress | None = None, store: Store | None = None
+        self,
+        progress: Progress | None = None,
+        store: Store | None = None,
+        before: Snapshot | None = None,
     ) -> Snapshot:
         """Take a snapshot that a checkpoint (in that store) is about to hold as its ``workspace``.
 
-        It is kept for a day without one; ``saved_with`` says which checkpoint holds it.
+        It is kept for a day without one; ``saved_with`` says which checkpoint holds it. One that is
+        taken ``before`` a restore has what that replaces too, ignored or not.
         """
         with self._errors(self._root), self._local.mutex, self._alone():
+            ignored = frozenset[bytes]()
+            if before is not None:
+                ignored = self._restorer.ignored_in_the_way(before)
             snapshot = self._capturer.take(
-                seconds=CHECKPOINT_SECONDS, progress=progress, kind="checkpoint"
+                seconds=CHECKPOINT_SECONDS, progress=progress, wanted=ignored, kind="checkpoint"
             )
         if store is not None and store is not self._store and not store.fetch([snapshot.root.name]):
             raise InvalidArgumentError(
@@ -192,8 +199,9 @@ class Workspace:
     ) -> Restored:
         """Put the files back to a tree, or only these paths; ``undo_tree`` leads back again.
 
-        What is there is captured first. Ignored files are left alone. ``dry_run`` changes nothing
-        and tells what would be done.
+        What is there is captured first. Files that are ignored, now or by the tree's own rules, are
+        left alone unless the tree holds them. ``dry_run`` changes nothing and tells what would be
+        done.
         """
         chosen = None if paths is None else chosen_paths(self._root, paths)
         with self._errors(self._root), self._local.mutex, self._alone():

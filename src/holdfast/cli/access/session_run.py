@@ -44,6 +44,15 @@ class SessionFiles:
             return self._at_head
         return self.workspace.snapshot_for_checkpoint().as_value()
 
+    def capture_before(self, going_to: dict[str, Any]) -> dict[str, Any]:
+        """Return the files as they are, and what putting others back will replace."""
+        from holdfast.workspace import Snapshot
+
+        if self.workspace is None:
+            return self._at_head
+        going = Snapshot.from_value(going_to)
+        return self.workspace.snapshot_for_checkpoint(before=going).as_value()
+
     def put_back(self, captured: dict[str, Any]) -> None:
         """Make the files what they were; opening a session alone changes none."""
         from holdfast.workspace import Snapshot
