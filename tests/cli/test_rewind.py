@@ -412,6 +412,39 @@ def test_a_conversation_that_the_program_removed_is_written_anew(talk: Talk) -> 
     assert steps == ["agent: Here I am again.", "rewind undone"]
 
 
+def test_a_conversation_is_written_anew_as_often_as_it_is_gone(talk: Talk) -> None:
+    before, whole = talk.files(), talk.spoken()
+    talk.transcript.unlink()
+    resumed = set()
+
+    for _ in range(3):
+        talk.ok("rewind", at(talk, "write"), "--session", "s1", "--yes")
+        done = talk.json("undo", "--yes")
+        assert talk.files() == before
+        assert talk.spoken(Path(done["conversation"]["path"])) == whole
+        resumed.add(done["new_session_id"])
+
+    assert len(resumed) == 3
+
+
+def test_an_undo_that_cannot_write_the_conversation_says_how_to_have_the_files(talk: Talk) -> None:
+    before = talk.files()
+    talk.ok("rewind", at(talk, "write"), "--yes")
+    rewound = talk.files()
+    shutil.rmtree(talk.talks)
+
+    refused = talk("undo", "--yes")
+
+    assert (refused.code, talk.files()) == (1, rewound)
+    assert "the conversation cannot be written" in refused.err
+    alone = re.search(
+        "The files are as they were found.*: holdfast (rewind .* --files)", refused.err
+    )
+    assert alone is not None, refused.err
+    talk.ok(*alone[1].split(), "--yes")
+    assert talk.files() == before
+
+
 def test_a_conversation_whose_file_is_gone_is_rewound_from_what_was_kept(talk: Talk) -> None:
     talk.transcript.unlink()
 
