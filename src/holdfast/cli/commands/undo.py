@@ -34,7 +34,9 @@ def set_up(parser: Parser) -> None:
         "undone.\nAn undo can be undone too. Where files were put back after a crash since, that "
         "is undone instead:\nthey are then as they were found.\n\nOf a rewind the files are put "
         "back to what they were, and the command is printed that goes on with\nthe session that "
-        "was left. If the program has removed its conversation, that is written as a new one.",
+        "was left. If the program has removed its conversation, that is written as a new one."
+        "\nOf coding agents the newest rewind or rollback in this directory is meant; with "
+        "SESSION, the newest\nthat was begun from it or ended in it.",
         "holdfast undo",
         "holdfast undo fix-42 --yes",
         "holdfast undo --session fix-42",
