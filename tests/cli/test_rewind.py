@@ -394,6 +394,63 @@ def test_an_undo_keeps_what_the_new_session_did(talk: Talk) -> None:
     assert talk.files()["page.html"] == "red\n"
 
 
+def test_a_rewind_is_undone_though_the_session_that_it_left_has_gone_on(talk: Talk) -> None:
+    before = talk.files()
+    talk.ok("rewind", at(talk, "write"), "--yes")
+    talk.ends("Please go on with that command.")  # an agent that rewinds itself ends its turn
+
+    done = talk.json("undo", "--yes")
+
+    assert (talk.files(), done["resume"]) == (before, ["talk", "--resume", "s1"])
+    talk.ends("Here I am again.")
+    assert talk.json("log")["checkpoints"][0]["step_name"] == "agent: Here I am again."
+    talk.ok("undo", "--yes")
+    assert talk.files() == {"mine.txt": "mine\n", **EXPECTED["write"][0]}
+
+
+def test_the_session_that_was_rewound_names_the_rewind_too(talk: Talk) -> None:
+    before = talk.files()
+    talk.ok("rewind", at(talk, "write"), "--session", "s1", "--yes")
+    rewound = talk.files()
+    other = Talk(talk.directory, "other")
+    other.asks("Something else")
+
+    for expected in (before, rewound, before):
+        talk.ok("undo", "--session", "s1", "--yes")
+        assert talk.files() == expected
+    refused = talk("undo", "--session", "other", "--yes")
+    assert (refused.code, talk.files()) == (5, before)
+    assert "session 'other' has no rollback or rewind to undo" in refused.err
+
+
+def test_the_newest_rewind_in_a_directory_is_undone_whoever_works_there(talk: Talk) -> None:
+    before = talk.files()
+    talk.ok("rewind", at(talk, "write"), "--yes")
+    other = Talk(talk.directory, "other")
+    other.asks("Something else")
+
+    talk.ok("undo", "--yes")
+    assert talk.files() == before
+
+    (talk.directory / "theirs").write_text("1\n")
+    first = other.calls("Write", "theirs", "o1")
+    (talk.directory / "theirs").write_text("2\n")
+    other.calls("Write", "theirs", "o2")
+    talk.ok("rollback", first, "--yes")
+    talk.asks("And more")
+    talk.ok("undo", "--yes")
+    assert talk.files() == {**before, "theirs": "2\n"}
+
+
+def test_a_rewind_into_another_directory_is_not_undone_in_this_one(talk: Talk) -> None:
+    talk.ok("rewind", at(talk, "write"), "--to", "../second", "--yes")
+
+    for named in ((), ("--session", "s1")):
+        refused = talk("undo", *named, "--yes")
+        assert refused.code == 5
+        assert "session 's1' has no rollback or rewind to undo" in refused.err
+
+
 def test_a_conversation_that_the_program_removed_is_written_anew(talk: Talk) -> None:
     whole = talk.spoken()
     talk.ok("rewind", at(talk, "write"), "--yes")
@@ -410,6 +467,39 @@ def test_a_conversation_that_the_program_removed_is_written_anew(talk: Talk) -> 
     joined.ends("Here I am again.")
     steps = [each["step_name"] for each in joined.json("log")["checkpoints"]]
     assert steps == ["agent: Here I am again.", "rewind undone"]
+
+
+def test_a_conversation_is_written_anew_as_often_as_it_is_gone(talk: Talk) -> None:
+    before, whole = talk.files(), talk.spoken()
+    talk.transcript.unlink()
+    resumed = set()
+
+    for _ in range(3):
+        talk.ok("rewind", at(talk, "write"), "--session", "s1", "--yes")
+        done = talk.json("undo", "--yes")
+        assert talk.files() == before
+        assert talk.spoken(Path(done["conversation"]["path"])) == whole
+        resumed.add(done["new_session_id"])
+
+    assert len(resumed) == 3
+
+
+def test_an_undo_that_cannot_write_the_conversation_says_how_to_have_the_files(talk: Talk) -> None:
+    before = talk.files()
+    talk.ok("rewind", at(talk, "write"), "--yes")
+    rewound = talk.files()
+    shutil.rmtree(talk.talks)
+
+    refused = talk("undo", "--yes")
+
+    assert (refused.code, talk.files()) == (1, rewound)
+    assert "the conversation cannot be written" in refused.err
+    alone = re.search(
+        "The files are as they were found.*: holdfast (rewind .* --files)", refused.err
+    )
+    assert alone is not None, refused.err
+    talk.ok(*alone[1].split(), "--yes")
+    assert talk.files() == before
 
 
 def test_a_conversation_whose_file_is_gone_is_rewound_from_what_was_kept(talk: Talk) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import signal
 import subprocess
+import sys
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -347,6 +349,40 @@ def test_a_conversation_that_was_compacted_comes_back_as_it_was_before_and_after
     assert now == [*told, ("agent", "All right."), ("user", "Go on from here.")]
     assert sum(each[0] == "call" for each in before) == 6
     assert before[-2:] == [("agent", "All is made."), ("user", "Go on from here.")]
+
+
+def test_an_undo_goes_on_though_the_rollout_was_deleted(codex: Codex) -> None:
+    """Codex remembers where the rollout of an id was: the command has to name another one."""
+    told = codex.ask(MANY).requests[-1].said
+    session, files = main_session(codex), codex.files()
+    codex.holdfast("rewind", point(codex, session, "you: "), "--yes")
+    for rollout in codex.home.rglob(f"*{session}*.jsonl"):
+        rollout.unlink()
+
+    said = subprocess.run(
+        [sys.executable, "-m", "holdfast", "undo", "--yes"],
+        cwd=codex.project,
+        env=codex.environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+
+    assert codex.files() == files
+    printed = re.search("^go on with: (.*)$", said, re.MULTILINE)
+    assert printed is not None, said
+    _, *words = shlex.split(printed[1])
+    command = [codex.program, *words, "--dangerously-bypass-hook-trust"]
+    with Terminal(command, codex.project, codex.environment) as terminal:
+        terminal.shows("All is made.")
+        terminal.shows("GPT-5.5 default")  # it has read the session
+        terminal.press("Go on from here.")
+        terminal.shows("Go on from here.")
+        terminal.press("\r")
+        terminal.shows("All right.")
+    expected = [*told, ("agent", "All is made."), ("user", "Go on from here.")]
+    assert codex.requests[-1].said == expected
 
 
 def test_a_user_goes_on_in_the_terminal(codex: Codex) -> None:

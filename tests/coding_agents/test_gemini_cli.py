@@ -90,6 +90,23 @@ def test_a_chat_that_the_program_deleted_is_gone_back_to_all_the_same(gemini: Ge
     assert resumed(gemini, back) == [*told, ("agent", "Written.")]
 
 
+def test_an_undo_goes_on_with_a_chat_that_is_gone_each_time(gemini: GeminiCli) -> None:
+    told = gemini.ask(WRITE).requests[-1].said
+    session, files = session_of(gemini), gemini.files()
+    first = steps(gemini, session)["0 you: " + WRITE]
+    rewound(gemini, first)
+    for chat in gemini.home.glob(f".gemini/tmp/*/chats/session-*-{session[:8]}.jsonl"):
+        chat.unlink()
+    gemini.holdfast("undo", "--yes")
+    gemini.holdfast("rewind", first, "--session", session, "--yes")
+    assert gemini.files() != files
+
+    back = gemini.holdfast("undo", "--yes")
+
+    assert gemini.files() == files
+    assert resumed(gemini, back) == [*told, ("agent", "Written.")]
+
+
 def test_a_session_that_was_rewound_outlives_the_next_start(gemini: GeminiCli) -> None:
     """The program deletes the chats of sessions that were resumed as soon as another begins."""
     gemini.ask(WRITE)

@@ -198,6 +198,10 @@ def test_an_agent_prepares_its_own_rewind_and_the_user_goes_on_with_the_command(
     command = re.search(rf"{program.command} [^\"\n]*", results(program)[-1])
     assert command is not None
     files = program.files()
+    program.holdfast("undo", "--yes")  # the session has gone on since, to the end of its turn
+    assert "kept.txt" not in program.files()
+    program.holdfast("undo", "--yes")
+    assert program.files() == files
 
     again = program.ask("And now?", resume=shlex.split(command[0]))
 

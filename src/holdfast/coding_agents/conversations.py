@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast.coding_agents import programs
@@ -101,6 +102,14 @@ class Conversation:
         live = self.transcript.live(self.point)
         if live is not None:
             yield live
+
+    def write_as_new(self, cut: Cut, project: Path) -> tuple[str, Path | None]:
+        """Write a conversation under an id that no session has yet; return that and the file."""
+        new_id = self.transcript.new_id()
+        try:
+            return new_id, self.transcript.write(cut, new_id, project)
+        except OSError as error:
+            raise TranscriptError(f"the conversation cannot be written: {error}") from error
 
     def is_there(self) -> bool:
         """Return whether the program still has the conversation."""

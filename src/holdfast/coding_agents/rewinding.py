@@ -212,8 +212,7 @@ def _begin(
     if rewind.to is None:
         before, now = keep(client, workspace, rewind.session, _BEFORE, rewind.snapshot)
     reach("rewind:kept")
-    new_id = conversation.transcript.new_id()
-    path = conversation.transcript.write(cut, new_id, project)
+    new_id, path = conversation.write_as_new(cut, project)
     reach("rewind:written")
     state = {
         **conversation.state,

@@ -100,8 +100,7 @@ def carry_back(client: SyncClient, back: WayBack, workspace: Workspace, project:
     conversation, cut = back.conversation, back.cut
     session_id, state, path = back.target.session_id, state_of(client, back.target), None
     if conversation is not None and cut is not None and back.is_gone:
-        session_id = conversation.transcript.new_id()
-        path = conversation.transcript.write(cut, session_id, project)
+        session_id, path = conversation.write_as_new(cut, project)
         state["transcript"] = written_at(path)
     reach("rewind:written")
     workspace.restore(back.snapshot)

@@ -62,11 +62,19 @@ def _named(
 
 def current(names: Names) -> SessionInfo | None:
     """Return the newest session of a coding agent, one that worked in this directory if any did."""
-    coding = [each for each in names.sessions if program_of(each.head) is not None]
-    known = _known_here(names)
-    here = (each for each in coding if registry.digest(each.agent_id, each.session_id) in known)
-    newest = next(here, coding[0] if coding else None)
-    return None if newest is None else main_session(names, newest.head)
+    for sessions in (sessions_here(names), names.sessions):
+        newest = next((each for each in sessions if program_of(each.head) is not None), None)
+        if newest is not None:
+            return main_session(names, newest.head)
+    return None
+
+
+def sessions_here(names: Names) -> list[SessionInfo]:
+    """Return the sessions that worked in this directory, the one touched last first."""
+    known = set(_known_here(names))
+    return [
+        each for each in names.sessions if registry.digest(each.agent_id, each.session_id) in known
+    ]
 
 
 def _known_here(names: Names) -> Sequence[bytes]:

@@ -11,6 +11,8 @@ from holdfast.cli.exits import OK, Refused
 from holdfast.cli.output.checkpoints import step_of
 from holdfast.cli.output.terminal import Terminal
 from holdfast.client.with_files import snapshot_of
+from holdfast.coding_agents.keeping import REWOUND_FROM
+from holdfast.errors import TranscriptError
 from holdfast.system.terminal_text import clean
 
 if TYPE_CHECKING:
@@ -28,6 +30,22 @@ def undo_rewind(
     terminal: Terminal,
 ) -> int:
     """Lead back from the rewind that ended at a checkpoint of a session."""
+    try:
+        return _undo(client, session, mark, options, terminal)
+    except TranscriptError as error:  # of before files are put back
+        raise TranscriptError(
+            f"{error}. The files are as they were found; they alone can be put back: holdfast "
+            f"rewind {clean(str(mark.metadata[REWOUND_FROM]))} --files"
+        ) from error
+
+
+def _undo(
+    client: SyncClient,
+    session: SessionInfo,
+    mark: CheckpointInfo,
+    options: Namespace,
+    terminal: Terminal,
+) -> int:
     from holdfast.cli.output.rewind_preview import say_how_to_go_on
     from holdfast.coding_agents import undoing
     from holdfast.coding_agents.rewinding import APART, project_of

@@ -10,6 +10,7 @@ from holdfast.cli.access.opening import open_client
 from holdfast.cli.access.recoveries import UNDONE, last_recovery
 from holdfast.cli.access.rewind_points import current, main_session
 from holdfast.cli.access.session_run import SessionFiles, opened
+from holdfast.cli.access.undo_marks import is_mark, later_mark
 from holdfast.cli.access.undo_rewind import undo_rewind
 from holdfast.cli.commands.rollback import add_common, go_back
 from holdfast.cli.exits import OK, Refused, UsageError
@@ -33,7 +34,9 @@ def set_up(parser: Parser) -> None:
         "undone.\nAn undo can be undone too. Where files were put back after a crash since, that "
         "is undone instead:\nthey are then as they were found.\n\nOf a rewind the files are put "
         "back to what they were, and the command is printed that goes on with\nthe session that "
-        "was left. If the program has removed its conversation, that is written as a new one.",
+        "was left. If the program has removed its conversation, that is written as a new one."
+        "\nOf coding agents the newest rewind or rollback in this directory is meant; with "
+        "SESSION, the newest\nthat was begun from it or ended in it.",
         "holdfast undo",
         "holdfast undo fix-42 --yes",
         "holdfast undo --session fix-42",
@@ -54,10 +57,17 @@ def run(options: Namespace, terminal: Terminal) -> int:
         names = Names(client)
         if options.named is not None and options.session not in (None, options.named):
             raise UsageError("name the session once: behind the command, or with --session")
-        session = names.session(options.session or options.named)
-        if options.session is None and options.named is None and program_of(session.head):
+        named = options.session or options.named
+        session = names.session(named)
+        if named is None and program_of(session.head):
             session = current(names) or session  # others may work in other directories
         chain = [session.head, *client.ancestors(session.head.checkpoint_id)]
+        if program_of(session.head):
+            own = next(filter(is_mark, chain), None)
+            mark = later_mark(client, names, session, own, is_named=named is not None)
+            if mark is not None:
+                session = main_session(names, mark)
+                chain = [mark, *client.ancestors(mark.checkpoint_id)]
         back = next((info for info in chain if ROLLED_BACK_FROM in info.metadata), None)
         rewound = last_rewind(chain)
         if rewound is not None and (back is None or chain.index(rewound) < chain.index(back)):
