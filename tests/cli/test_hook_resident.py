@@ -158,6 +158,30 @@ def test_a_store_that_was_replaced_is_not_written_to_any_more(hooks: Hooks, proj
     assert [each.metadata["call_id"] for each in hooks.recorded()] == ["new"]
 
 
+@pytest.mark.parametrize("is_seen_first_by", ["hook", "helper"])
+def test_a_store_that_was_cleaned_away_is_told_of_and_made_anew_unseen_by_git(
+    hooks: Hooks, project: Path, is_seen_first_by: str
+) -> None:
+    subprocess.run(["git", "init", "-q", "."], cwd=project, check=True)
+    subprocess.run(["git", "add", "page.html"], cwd=project, check=True)
+    hooks.ok(hooks.event(call="before"))
+    subprocess.run(["git", "clean", "-fdxq"], cwd=project, check=True)
+    if is_seen_first_by == "helper":
+        hooks.are_gone()
+
+    hooks.ok(hooks.event(call="after"))
+
+    assert list(hooks.files()) == ["after"]
+    loss = f"the store {project}/.holdfast/holdfast.db was removed meanwhile"
+    assert loss in hooks.holdfast("doctor").out
+    hooks.holdfast("hook", "install", "claude-code")
+    said = hooks.holdfast("hook", "status", "claude-code").out
+    assert "went wrong (1 time" in said
+    assert loss in said
+    git = ["git", "status", "--short", ".holdfast"]
+    assert not subprocess.run(git, cwd=project, capture_output=True, check=True).stdout
+
+
 def test_an_event_from_below_is_about_all_of_the_project(hooks: Hooks) -> None:
     below = hooks.project / "src" / "deep"
     below.mkdir(parents=True)

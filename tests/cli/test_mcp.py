@@ -123,6 +123,7 @@ async def test_an_agent_checkpoints_compares_rolls_back_and_forks(tmp_path: Path
     assert now["files"]["modified"] == ["page.html"]
     assert (back["target"], back["written"]) == (first["checkpoint_id"], ["page.html"])
     assert (forked["session_id"], in_fork["session_id"]) == ("bolder", "bolder")
+    assert forked["note"] == "what you call next is about session bolder"
     assert "it works" in Holdfast(tmp_path).ok("log", "--graph")
 
 
@@ -170,6 +171,35 @@ async def test_odd_arguments_are_errors_that_the_model_can_read(tmp_path: Path) 
             await call.fails("rollback", checkpoint=wrong)
             await call.fails("log", limit="many")
         assert len((await call("log"))["checkpoints"]) == 1
+
+
+@pytest.mark.parametrize(
+    "name", ["a\n019ab  2026-01-01  forged", "a\rb", "\x1b[2J", "a\u2028b", "a\x85b"]
+)
+async def test_a_name_is_one_line_and_forges_no_other(tmp_path: Path, name: str) -> None:
+    async with serving(tmp_path) as call:
+        said = await call.fails("checkpoint", name=name)
+        assert not (tmp_path / ".holdfast").exists()
+        await call("checkpoint", name="fine: 100 % ✓ user@example.org")
+        assert "is one line" in await call.fails("fork", checkpoint="@", name=name)
+
+    assert "a name is one line without control characters" in said
+
+
+async def test_a_name_that_means_another_point_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    async with serving(tmp_path) as call:
+        made = await call("checkpoint", name="20261118")
+        for name in ("@", "@~1", "@-", "@home", "main@", "main@~2"):
+            assert "would be read as a place" in await call.fails("checkpoint", name=name)
+            assert "would be read" in await call.fails("fork", checkpoint="@", name=name)
+        for length in (8, 13, 36):
+            name = made["checkpoint_id"][:length]
+            assert "the beginning of the id" in await call.fails("checkpoint", name=name)
+        name = made["checkpoint_id"].replace("-", "")[:12]
+        assert "the beginning of the id" in await call.fails("checkpoint", name=name)
+        await call("checkpoint", name="0")
+        assert names(await call("log")) == ["0", "20261118"]
 
 
 class Agent:
@@ -408,6 +438,7 @@ async def test_a_point_of_another_session_is_reached_by_a_fork(tmp_path: Path) -
         assert (tmp_path / "file").read_text() == "two\n"
         forked = await call("fork", checkpoint=there["checkpoint_id"], name="three")
         in_fork = await call("log")
+        newest = await call("diff", old="@")
         assert "already" in await call.fails("fork", checkpoint="@", name="three")
 
     assert "fork goes on from there" in refused
@@ -415,6 +446,9 @@ async def test_a_point_of_another_session_is_reached_by_a_fork(tmp_path: Path) -
     assert (forked["session_id"], forked["left"]) == ("three", "two")
     # What the agent does next is recorded where it was: its hooks know nothing of the fork.
     assert forked["current"] == in_fork["session_id"] == "two"
+    assert "your steps are recorded in session two as before" in forked["note"]
+    assert names(in_fork)[:2] == ["forked as three", "before fork three"]
+    assert not newest["files"]["modified"]
 
 
 async def test_a_rewind_without_a_conversation_is_refused_and_touches_nothing(

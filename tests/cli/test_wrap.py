@@ -166,10 +166,17 @@ def test_arguments_of_the_program_are_its_own(holdfast: Holdfast) -> None:
     assert behind.err == without.err == ""
 
 
-@pytest.mark.parametrize("arguments", [[], ["--"], ["--rest", "0", "--", "x"], ["--rest", "nan"]])
+@pytest.mark.parametrize("arguments", [[], ["--"], ["--rest", "-1", "--", "x"], ["--rest", "nan"]])
 def test_a_command_that_is_not_one_is_refused(holdfast: Holdfast, arguments: list[str]) -> None:
     assert holdfast("wrap", *arguments).code == 2
     assert not (holdfast.directory / ".holdfast").exists()
+
+
+def test_a_rest_of_no_time_is_refused_in_words_that_are_true(holdfast: Holdfast) -> None:
+    done = holdfast("wrap", "--rest", "0", "--", "x")
+
+    assert (done.code, done.out) == (2, "")
+    assert "'0' is no time: more than 0 seconds, and 3600 at most" in done.err
 
 
 def test_sessions_are_one_for_each_run_or_the_one_that_is_named(holdfast: Holdfast) -> None:
@@ -212,7 +219,44 @@ def test_a_store_that_fails_meanwhile_is_told_of_at_the_end(holdfast: Holdfast) 
 
     assert (done.code, done.out) == (0, "worked\n")
     assert len(done.err.splitlines()) == 1
-    assert "only 1 checkpoint could be kept" in done.err
+    assert f"nothing was kept: the store {store} was removed meanwhile" in done.err
+
+
+def test_a_store_that_the_program_cleans_away_is_said_and_made_anew(holdfast: Holdfast) -> None:
+    here = holdfast.directory
+    subprocess.run(["git", "init", "-q", "."], cwd=here, check=True)
+    script = "git clean -fdxq; echo n > n; exit 4"
+
+    done = holdfast("wrap", "--", "sh", "-c", script)
+
+    assert (done.code, done.out) == (4, "")
+    assert done.err == (
+        f"holdfast: only 1 checkpoint could be kept: the store {here}/.holdfast/holdfast.db was "
+        "removed meanwhile: what was kept before is gone\n"
+    )
+    assert names(here) == [after(shown(["sh", "-c", script]), 4, "exit 4")]
+    git = ["git", "status", "--short"]
+    assert subprocess.run(git, cwd=here, capture_output=True, check=True).stdout == b"?? n\n"
+
+
+def test_a_store_above_that_is_cleaned_away_meanwhile_is_made_anew_in_its_place(
+    holdfast: Holdfast, wrapped: list["subprocess.Popen[str]"]
+) -> None:
+    here = holdfast.directory
+    holdfast.ok("init")
+    below = here / "below"
+    below.mkdir()
+    script = "rm -r ../.holdfast; echo a > a.py; read line; exit 0"
+    process = wrap(below, "--rest", "0.1", "--", "sh", "-c", script)
+    wrapped.append(process)
+    wait_until(lambda: "during: sh -c" in str(names(here)), "a new store")
+
+    _, err = process.communicate("go on\n")
+
+    assert "only 2 checkpoints could be kept" in err
+    assert len(err.splitlines()) == 1
+    assert not (below / ".holdfast").exists()
+    assert (here / ".holdfast" / ".gitignore").read_text() == "*\n"
 
 
 def test_a_store_that_another_holds_is_not_waited_for_and_used_once_it_is_free(

@@ -1,6 +1,7 @@
 """The log of hooks: what came, and what went wrong."""
 
 import os
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -78,6 +79,27 @@ def test_without_a_store_the_users_own_log_tells_projects_apart(
     assert not HookLog.of(other).report().problems
     assert HookLog.of(one).report().problems[0].text == "nothing there"
     assert not (one / ".holdfast").exists()
+
+
+def test_what_was_noted_while_no_store_was_there_is_told_once_there_is_one(
+    project: Path, tmp_path: Path
+) -> None:
+    one = tmp_path / "one"
+    one.mkdir()
+    HookLog.of(one).problem("helper", "it was removed")
+    (one / ".holdfast").mkdir()
+    HookLog.of(one).problem("codex", "locked")
+
+    told = [each.text for each in HookLog.of(one).report().problems]
+    assert told == ["locked", "it was removed"]
+
+
+def test_what_it_makes_anew_is_nothing_to_git(project: Path) -> None:
+    log = HookLog.of(project)
+    shutil.rmtree(project / ".holdfast")
+    log.problem("codex", "locked")
+
+    assert (project / ".holdfast" / ".gitignore").read_text() == "*\n"
 
 
 @pytest.mark.parametrize(

@@ -66,9 +66,11 @@ class HookReport:
 class HookLog:
     """The log of a project's hooks. Writing to it never raises: it is about what went wrong."""
 
-    def __init__(self, file: str, folder: str) -> None:
+    def __init__(self, file: str, folder: str, users: str | None = None) -> None:
         self.file = file
         self.folder = folder
+        self._users = users
+        """The user's own log, if it is another: it has what was noted while no store was there."""
 
     @classmethod
     def of(cls, folder: Path | str) -> HookLog:
@@ -77,11 +79,12 @@ class HookLog:
             place = os.path.realpath(folder)
         except OSError:  # the current directory was removed
             place = "/"
+        home = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+        users = os.path.join(home, "holdfast", "hook", "log")
         above = store_folder_above(place)
         if above is not None and os.access(os.path.join(above, ".holdfast"), os.W_OK):
-            return cls(os.path.join(above, ".holdfast", "hook", "log"), above)
-        home = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
-        return cls(os.path.join(home, "holdfast", "hook", "log"), place)
+            return cls(os.path.join(above, ".holdfast", "hook", "log"), above, users)
+        return cls(users, place)
 
     def arrived(self, program: str, event: str) -> None:
         """Note that an event has come."""
@@ -93,7 +96,10 @@ class HookLog:
 
     def report(self) -> HookReport:
         """Return what was noted of this project."""
-        lines = [line for line in _summed(self._lines()) if line["folder"] == self.folder]
+        found = self._lines(self.file)
+        if self._users is not None:
+            found = sorted([*self._lines(self._users), *found], key=lambda line: line["at"])
+        lines = _summed(line for line in found if line["folder"] == self.folder)
         arrived = tuple(
             Arrived(line["program"], line["event"], _moment(line["at"]), line["count"])
             for line in reversed(lines)
@@ -127,12 +133,12 @@ class HookLog:
 
     def _sum_up(self) -> None:
         """Write it anew with one line for each thing; what another adds meanwhile may be lost."""
-        data = b"".join(map(_packed, _summed(self._lines())))
+        data = b"".join(map(_packed, _summed(self._lines(self.file))))
         write_file(self.file, data, durable=False)
 
-    def _lines(self) -> list[dict[str, Any]]:
+    def _lines(self, path: str) -> list[dict[str, Any]]:
         try:
-            file = os.open(self.file, _READ)
+            file = os.open(path, _READ)
         except OSError:
             return []
         try:

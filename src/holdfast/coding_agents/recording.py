@@ -15,6 +15,7 @@ from holdfast.coding_agents.hook_log import HookLog
 from holdfast.coding_agents.hook_options import HookOptions
 from holdfast.coding_agents.hook_project import data_of, root_of
 from holdfast.coding_agents.recorder import Recorded, Recorder, session_of
+from holdfast.coding_agents.store_place import StorePlace, file_at
 from holdfast.coding_agents.told import Moment, Told
 from holdfast.errors import CodingAgentError, MissingPackageError
 from holdfast.stores import discovery
@@ -64,7 +65,8 @@ class Project:
             self._recorder = Recorder(client, self._workspace)
             self._opened = opened.pop_all()
         self.log = HookLog.of(folder)  # by now its directory is there
-        self._was = self._now()
+        self._place = StorePlace(None if location.path is None else str(location.path))
+        self._root_was = file_at(self.root)
         self._said: str | None = None
 
     def _open(self, client: SyncClient, watch: bool) -> Workspace:
@@ -81,11 +83,17 @@ class Project:
     @property
     def is_as_it_was(self) -> bool:
         """Whether the directory and the store are those that were opened."""
-        return self._now() == self._was
+        return self._is_root_as_it_was and self._place.is_as_it_was
 
-    def _now(self) -> list[tuple[int, int] | None]:
-        path = self.location.path
-        return [_file(self.root), None if path is None else _file(str(path))]
+    @property
+    def _is_root_as_it_was(self) -> bool:
+        return file_at(self.root) == self._root_was
+
+    @property
+    def loss(self) -> str | None:
+        """What is to be said if the store alone was taken away; None if it was not."""
+        is_lost = self._is_root_as_it_was and not self._place.is_as_it_was
+        return self._place.loss if is_lost else None
 
     def record(self, told: Told, agent: str | None, event_id: str) -> Recorded:
         """Keep an event."""
@@ -141,11 +149,3 @@ def as_json(recorded: Recorded) -> str:
 def _root(location: StoreLocation, folder: str) -> str:
     above = location.folder
     return root_of(None if above is None else os.path.realpath(above), folder)
-
-
-def _file(path: str) -> tuple[int, int] | None:
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino

@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.client.with_files import put_with_files
 from holdfast.coding_agents.programs import WRAPPED
+from holdfast.coding_agents.store_place import StorePlace
 from holdfast.coding_agents.wrapped_names import after, before, late, resting, shown
 from holdfast.errors import HoldfastError
+from holdfast.stores.capabilities import files_of
 from holdfast.system import foreground
 
 if TYPE_CHECKING:
@@ -41,6 +43,10 @@ _BREATH = 0.05
 Opened = AbstractContextManager[tuple["SyncClient", "Workspace"]]
 
 
+class _StoreGoneError(Exception):
+    """The store is not the one any more that was opened."""
+
+
 class Wrapping:
     """Keeps files as the checkpoints of one session."""
 
@@ -61,6 +67,9 @@ class Wrapping:
         self._progress = progress
         self._last: Snapshot | None = None
         """The files of the checkpoint made last."""
+        self._place = StorePlace(None)
+        self._is_gone = False
+        """Whether the store was taken away, and another is to be opened."""
         self._code, self._ending = 0, ""
         self._is_ready = Event()
         self._over, self._say_over = os.pipe()
@@ -89,7 +98,9 @@ class Wrapping:
         try:
             while not self._work():
                 self._is_ready.set()
-                if self._is_over(_AGAIN_SECONDS):
+                if self._is_over(0 if self._is_gone else _AGAIN_SECONDS):
+                    if self._is_gone:
+                        self._work()  # but once: whoever takes it away may go on to do so
                     break
         finally:
             self._is_ready.set()
@@ -100,27 +111,34 @@ class Wrapping:
         """Keep files until the program has ended; False if the store cannot be opened now."""
         try:
             with self._open() as (client, workspace):
-                is_late = self._is_ready.is_set()
-                first = self._keep_changes if is_late else self._keep_before
-                self._attempt(lambda: first(client, workspace))
+                self._is_gone = False
+                self._place = StorePlace(next(iter(files_of(client.store)), None))
+                if not self._is_ready.is_set():
+                    self._attempt(lambda: self._keep_before(client, workspace))
+                elif not self._is_over(0):
+                    self._attempt(lambda: self._keep_changes(client, workspace))
                 self._is_ready.set()
                 while self._files_rest(workspace):
                     self._attempt(lambda: self._keep_changes(client, workspace))
                 self._attempt(lambda: self._keep_after(client, workspace))
                 return True
         except Exception as error:  # whatever it is, the program must not suffer from it
-            self._note(error)
+            if not self._is_gone:
+                self._note(error)
             return False
 
     def _attempt(self, keep: Callable[[], None]) -> None:
         try:
             keep()
         except (HoldfastError, OSError) as error:
+            self._check_place()
             self._note(error)
 
     def _note(self, error: Exception) -> None:
         is_ours = isinstance(error, (HoldfastError, OSError))
-        text = str(error) if is_ours else f"{type(error).__name__}: {error}"
+        self._say(str(error) if is_ours else f"{type(error).__name__}: {error}")
+
+    def _say(self, text: str) -> None:
         if text not in self.problems:
             self.problems.append(text)
 
@@ -150,6 +168,7 @@ class Wrapping:
         **more: Any,
     ) -> None:
         """Save the files as they are as the next checkpoint, unless it has no name."""
+        self._check_place()
         with workspace._local.mutex, workspace._alone():
             snapshot = workspace.snapshot_for_checkpoint(self._progress)
             self._progress = None  # from now on the terminal is the program's
@@ -168,8 +187,17 @@ class Wrapping:
                 tags={"program": WRAPPED, "event": event},
                 parent=head[0] if head else None,
             )
+        self._check_place()
         self._last = snapshot
         self.kept.append(checkpoint_id)
+
+    def _check_place(self) -> None:
+        """Refuse a store that was taken away: all goes well there, and nobody finds it."""
+        if not self._place.is_as_it_was:
+            self._say(self._place.loss)
+            self._is_gone, self._last = True, None
+            self.kept.clear()
+            raise _StoreGoneError
 
     def _files_rest(self, workspace: Workspace) -> bool:
         """Return True once files have changed and come to rest, False when the program ended."""

@@ -53,10 +53,7 @@ class StoreLocation:
         inside = self.folder / FOLDER
         _check_is_no_link(inside)
         private_files.make_directories(str(inside))
-        ignore = inside / ".gitignore"
-        if not ignore.exists():
-            with open(ignore, "w", opener=private_files.opener) as file:
-                file.write("*\n")
+        private_files.keep_from_git(str(inside))
 
 
 def find() -> StoreLocation | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 
 FILE_MODE, DIRECTORY_MODE = 0o600, 0o700
+_OF_PROJECT = ".holdfast"
 
 
 def opener(path: str, flags: int) -> int:
@@ -21,7 +22,10 @@ def make_directory(path: str | bytes) -> None:
 
 
 def make_directories(path: str) -> list[str]:
-    """Make a directory and those above it that are missing; returns the ones that were made."""
+    """Make a directory and those above it that are missing; returns the ones that were made.
+
+    Whoever makes the ``.holdfast/`` of a project anew has git ignore it.
+    """
     missing: list[str] = []
     while path and not os.path.isdir(path):
         missing.append(path)
@@ -38,7 +42,18 @@ def make_directories(path: str) -> list[str]:
                 raise
         else:
             made.append(each)
+            if os.path.basename(each.rstrip("/")) == _OF_PROJECT:
+                keep_from_git(each)
     return made
+
+
+def keep_from_git(directory: str) -> None:
+    """Have git ignore a directory, unless it was told something of it already."""
+    try:
+        with open(os.path.join(directory, ".gitignore"), "x", opener=opener) as file:
+            file.write("*\n")
+    except FileExistsError:
+        return
 
 
 def make_file(path: str) -> None:

@@ -105,6 +105,13 @@ class Names:
         except (CheckpointNotFoundError, InvalidArgumentError):
             return None
 
+    def begins_id(self, given: str) -> bool:
+        """Return whether a text is an id or the beginning of one, which comes before any name."""
+        try:
+            return self._by_id(given) is not None
+        except AmbiguousIdError:
+            return True
+
     def _by_name(self, given: str, session: str | None) -> CheckpointInfo | None:
         """Return the newest of that step name, else the one to which LangGraph gave that id."""
         tagged: list[CheckpointInfo] = []

@@ -11,6 +11,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
+from functools import cache
 from importlib.util import find_spec
 from pathlib import PurePath
 from typing import TYPE_CHECKING
@@ -28,6 +29,7 @@ from holdfast.system.terminal_text import clean
 if TYPE_CHECKING:
     from holdfast.client import SyncClient
     from holdfast.coding_agents.wrapping import Wrapping
+    from holdfast.stores.discovery import StoreLocation
     from holdfast.workspace import Workspace
 
 _REST = 1.0
@@ -74,7 +76,9 @@ def _seconds(text: str) -> float:
     except ValueError:
         seconds = -1
     if not 0 < seconds <= _LONGEST_REST:
-        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no time from 0 to 3600 seconds")
+        raise argparse.ArgumentTypeError(
+            f"{text[:40]!r} is no time: more than 0 seconds, and 3600 at most"
+        )
     return seconds
 
 
@@ -89,8 +93,10 @@ def run(options: Namespace, terminal: Terminal) -> int:
         return _not_started(command[0], foreground.NOT_FOUND, "there is no such program", terminal)
     agent = options.name or PurePath(command[0]).name
     session = options.session or _new_session(agent)
+    # Asked for once: where it was taken away, the one that is made anew is in its place.
+    locate = cache(lambda: location_of(options, create=True))
     wrapping = Wrapping(
-        lambda: _opened(options),
+        lambda: _opened(locate()),
         command,
         agent_id=agent,
         session_id=session,
@@ -123,12 +129,11 @@ def _new_session(agent: str) -> str:
 
 
 @contextmanager
-def _opened(options: Namespace) -> Iterator[tuple[SyncClient, Workspace]]:
+def _opened(location: StoreLocation) -> Iterator[tuple[SyncClient, Workspace]]:
     """Open the store that is meant, and the project; the files of a home are nobody's project."""
     from holdfast.workspace import Workspace
 
     patience.limit(_LOCK_SECONDS)
-    location = location_of(options, create=True)
     above = None if location.folder is None else os.path.realpath(location.folder)
     root = root_of(above, os.path.realpath("."))
     if is_everything(root):

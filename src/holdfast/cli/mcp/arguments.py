@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import unicodedata
 from typing import Any
+
+_BREAKS = ("Cc", "Zl", "Zp")
+"""Characters that end a line or steer a terminal."""
 
 
 class ArgumentError(Exception):
@@ -38,6 +42,20 @@ def _text(name: str, value: Any, part: dict[str, Any]) -> str:
     if not isinstance(value, str) or not least <= len(value) <= most or not _is_plain(value):
         raise ArgumentError(
             f"{name} has {least} to {most} characters of Unicode and no NUL: {_short(value)}"
+        )
+    return _name(value) if name == "name" else value
+
+
+def _name(value: str) -> str:
+    """Return what is to be called so: it stands in one line of the log, and means just that."""
+    if any(unicodedata.category(each) in _BREAKS for each in value):
+        raise ArgumentError(f"a name is one line without control characters: {_short(value)}")
+    from holdfast.cli.access.naming import relative
+
+    base, _ = relative(value) or (value, "")
+    if value.startswith("@") or value.endswith("@") or base.endswith("@"):
+        raise ArgumentError(
+            f"{_short(value)} would be read as a place (@, @~2, session@): choose another name"
         )
     return value
 

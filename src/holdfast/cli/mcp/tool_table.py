@@ -93,7 +93,7 @@ TOOLS = (
         "changed is stored. Call it before anything risky and after anything that works.",
         _object(
             ["name"],
-            name=_text("what it is called, in a few words", LONGEST_NAME),
+            name=_text("what it is called, in a few words on one line", LONGEST_NAME),
             note=_text("what is worth knowing about this point", _LONGEST_NOTE),
         ),
         _given(
@@ -190,6 +190,7 @@ TOOLS = (
             session_id=_is("string", "the new session"),
             left=_is("string", "the session before"),
             current=_is("string", "the session that goes on: where your steps are recorded"),
+            note=_is("string", "which session what you call next is about, and why"),
         ),
         destroys=True,
     ),

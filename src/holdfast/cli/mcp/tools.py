@@ -58,6 +58,7 @@ class Tools:
 
     def checkpoint(self, name: str, note: str | None = None) -> Answer:
         """Keep all files as they are now."""
+        self._check_is_no_id(name)
         session = self._current()
         agent_id, session_id = self._agent, self.session or self._workspace.name
         state: dict[str, Any] = {}
@@ -158,15 +159,28 @@ class Tools:
         made = self._client.fork(source.checkpoint_id, session_id=name)
         self._workspace.works_for(source.agent_id, name)
         self._workspace.restore(tree)
-        # The steps of a coding agent are recorded where its hooks say: that stays the current one.
         if self.session is not None or self._recorded() is None:
             self.session = f"{source.agent_id}/{name}"
-        current = name if self.session is not None else left
-        data = {"checkpoint_id": made, "session_id": name, "left": left, "current": current}
+            current, note = name, f"what you call next is about session {name}"
+        else:
+            # Its hooks know nothing of the fork, and @ has to mean the files as they are now.
+            self.checkpoint(f"forked as {name}"[:LONGEST_NAME])
+            current = left
+            note = (
+                f"your steps are recorded in session {left} as before, and what you call next is "
+                f"about that one: its newest point has these files. Session {name} stays as it is"
+            )
+        data = {
+            "checkpoint_id": made,
+            "session_id": name,
+            "left": left,
+            "current": current,
+            "note": note,
+        }
         return Answer(
             data,
             f"the files are those of {checkpoint}, where session {name} begins; {left} has the "
-            f"files as they were, and {current} is the current session",
+            f"files as they were, as 'before fork {name}'; {note}",
         )
 
     def rewind(self, checkpoint: str) -> Answer:
@@ -224,6 +238,13 @@ class Tools:
                 f"checkpoint {info.checkpoint_id!r} does not hold files of this workspace"
             )
         return info, tree
+
+    def _check_is_no_id(self, name: str) -> None:
+        """Refuse a name that, given to a tool, would mean another checkpoint: ids come first."""
+        if Names(self._client).begins_id(name):
+            raise UsageError(
+                f"{name!r} is the beginning of the id of a checkpoint: choose another name"
+            )
 
     def _session_of(self, target: CheckpointInfo) -> SessionInfo:
         """Return the session that goes back: the current one, if the target is on its way."""

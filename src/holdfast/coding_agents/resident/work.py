@@ -27,6 +27,7 @@ class Work:
         self._meeting = meeting
         self._project: Project | None = None
         self._is_cold = False
+        self._has_told_loss = False
         self.is_over = False
         """Whether another helper has to be told from now on."""
 
@@ -82,6 +83,7 @@ class Work:
                 self._is_cold = True
             elif not (self._project.is_at(request.folder, location) and self._project.is_as_it_was):
                 self.is_over = True
+                self._tell_loss()
                 return Answer(AGAIN)
         finally:
             if location.path is None or location.path.is_absolute():
@@ -109,7 +111,17 @@ class Work:
     def close(self) -> None:
         """Let go of the project."""
         if self._project is not None:
+            self._tell_loss()
             self._project.close()
+
+    def _tell_loss(self) -> None:
+        """Note, once, that the store was taken away: who follows makes a new one unasked."""
+        from holdfast.coding_agents.hook_log import HookLog
+
+        loss = None if self._project is None else self._project.loss
+        if self._project is not None and loss is not None and not self._has_told_loss:
+            self._has_told_loss = True
+            HookLog.of(self._project.root).problem("helper", loss)
 
 
 def _memory() -> int:
