@@ -145,7 +145,6 @@ def test_a_missing_package_is_an_import_error_too() -> None:
         ("psycopg", ["import", "langgraph-postgres", "postgresql://127.0.0.1:1/x"]),
         ("langgraph", ["import", "langgraph-sqlite", "some.db"]),
         ("obstore", ["init", "--store", "sqlite:///a.db?blobs=s3://bucket"]),
-        ("mcp", ["mcp"]),
     ],
 )
 def test_the_command_line_says_what_to_install(

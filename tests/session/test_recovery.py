@@ -347,7 +347,7 @@ def test_a_real_kill_is_told_on_stderr_in_the_log_and_undone_by_undo(
     holdfast.ok("undo", "--yes")
     assert (repo / "main.py").read_text() == "half"
     assert "files as they were found" in holdfast.ok("log")
-    assert "has no rollback to undo" in holdfast("undo", "--yes").err
+    assert "has no rollback or rewind to undo" in holdfast("undo", "--yes").err
     third = holdfast._python("agent.py")
     assert third.out == "False\n"
     assert (repo / "main.py").read_text() == "half"
