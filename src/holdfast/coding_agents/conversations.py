@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +27,10 @@ if TYPE_CHECKING:
     from holdfast.client import SyncClient
     from holdfast.coding_agents.transcript import Transcript
     from holdfast.model import CheckpointInfo
+
+_JUST_MADE_SECONDS = 10.0
+_LATE_SECONDS = 2.0
+_LOOK_SECONDS = 0.1
 
 
 def info_of(client: SyncClient, checkpoint_id: Any) -> CheckpointInfo | None:
@@ -85,8 +91,21 @@ class Conversation:
         return cls(info=info, state=state, transcript=transcript, point=point)
 
     def cut(self, client: SyncClient) -> Cut:
-        """Return the conversation up to the checkpoint."""
-        return self.transcript.cut(self.point, self._later(client))
+        """Return the conversation up to the checkpoint.
+
+        Programs write what was said a moment late, so it is waited for at a step just made.
+        """
+        age = (datetime.now(UTC) - self.info.created_at).total_seconds()
+        end = time.monotonic() + (_LATE_SECONDS if 0 <= age < _JUST_MADE_SECONDS else 0)
+        while True:
+            try:
+                found = self.transcript.cut(self.point, self._later(client))
+                if found.note is None or time.monotonic() >= end:
+                    return found
+            except TranscriptError:
+                if time.monotonic() >= end:
+                    raise
+            time.sleep(_LOOK_SECONDS)
 
     def _later(self, client: SyncClient) -> Iterator[Sequence[Any]]:
         """Give what later checkpoints and the program's own file know, the nearest first."""
