@@ -121,7 +121,7 @@ class HookLog:
     def _add(self, said: dict[str, Any]) -> None:
         line = _packed({"at": int(time.time()), "folder": self.folder, **said})
         with suppress(OSError):  # there is nobody left to tell
-            private_files.make_directories(os.path.dirname(self.file))
+            private_files.make_beside_store(os.path.dirname(self.file))
             file = os.open(self.file, _ADD, private_files.FILE_MODE)
             try:
                 is_large = os.fstat(file).st_size > _LARGEST

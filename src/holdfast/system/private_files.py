@@ -22,10 +22,7 @@ def make_directory(path: str | bytes) -> None:
 
 
 def make_directories(path: str) -> list[str]:
-    """Make a directory and those above it that are missing; returns the ones that were made.
-
-    Whoever makes the ``.holdfast/`` of a project anew has git ignore it.
-    """
+    """Make a directory and those above it that are missing; returns the ones that were made."""
     missing: list[str] = []
     while path and not os.path.isdir(path):
         missing.append(path)
@@ -42,9 +39,17 @@ def make_directories(path: str) -> list[str]:
                 raise
         else:
             made.append(each)
-            if os.path.basename(each.rstrip("/")) == _OF_PROJECT:
-                keep_from_git(each)
     return made
+
+
+def make_beside_store(path: str) -> None:
+    """Make a directory for what is kept beside a store, and have git ignore a new ``.holdfast/``.
+
+    It is new where somebody removed the store, as ``git clean -x`` does.
+    """
+    for each in make_directories(path):
+        if os.path.basename(each.rstrip("/")) == _OF_PROJECT:
+            keep_from_git(each)
 
 
 def keep_from_git(directory: str) -> None:

@@ -99,7 +99,7 @@ class LocalState:
         """Whoever takes a snapshot or restores holds it."""
         self._held: ref[LockFile] | None = None
         try:
-            private_files.make_directories(directory)
+            private_files.make_beside_store(directory)
         except OSError as error:
             raise WorkspaceError(f"{directory} cannot be made: {error.strerror}") from error
 
@@ -138,7 +138,7 @@ class LocalState:
         try:
             return LockFile(path)
         except FileNotFoundError:  # somebody removed it all
-            private_files.make_directories(self.directory)
+            private_files.make_beside_store(self.directory)
             return LockFile(path)
 
     def journal(self) -> RestoreJournal | None:
