@@ -95,11 +95,15 @@ def test_a_result_that_is_not_written_yet_is_kept_as_it_was_told(
     assert TRANSCRIPT.cut(point, iter([entries])).note is None
 
 
-def test_a_call_that_is_not_written_yet_either_is_kept_as_it_was_told(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_made", [True, False])
+def test_a_call_that_is_not_written_yet_either_is_kept_as_it_was_told(
+    tmp_path: Path, is_made: bool
+) -> None:
+    """At a first call the file itself may not be there yet."""
     entries = recorded("side_by_side-2.1.197")
     call_id = calls_of(entries)[0]
     place = next(i for i, each in enumerate(entries) if call_id in results_in(each))
-    path = file_with(tmp_path, [])
+    path = file_with(tmp_path, []) if is_made else tmp_path / "late.jsonl"
 
     at = told(Moment.CALL, path, call_id=call_id, tool="Grep", input={}, output="none")
     found = TRANSCRIPT.read(at, JsonLines())
@@ -213,8 +217,9 @@ def test_an_id_that_could_lead_elsewhere_has_no_file(tmp_path: Path, subagent_id
 def test_a_transcript_that_is_not_there_or_no_file_is_none(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo.jsonl")
 
-    for path in (None, tmp_path / "none.jsonl", tmp_path / "fifo.jsonl", tmp_path):
+    for path in (None, tmp_path / "fifo.jsonl", tmp_path):
         assert TRANSCRIPT.read(told(Moment.CALL, path, call_id="c"), JsonLines()) is None
+    assert TRANSCRIPT.read(told(Moment.PROMPT, tmp_path / "none.jsonl"), JsonLines()) is None
     gone = Point(session=ID, moment=Moment.CALL, transcript=str(tmp_path / "none.jsonl"))
     assert TRANSCRIPT.live(gone) is None
 

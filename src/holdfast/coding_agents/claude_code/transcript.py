@@ -29,11 +29,15 @@ class ClaudeCodeTranscript:
     def read(self, told: Told, files: JsonLines) -> list[Any] | None:
         """Return the conversation as it is now; None if there is none to be read."""
         path = file_of(told.transcript, told.subagent_id)
-        entries = None if path is None else files.read(path)
-        if path is None or entries is None:
+        if path is None:
+            return None
+        entries = files.read(path)
+        if entries is None and os.path.lexists(path):
             return None
         known = self._told.setdefault(files, ToldEntries())
-        return known.added(path, list(filter(is_kept, entries)), told)
+        # The file itself is made late: at a first call it may not be there yet.
+        found = known.added(path, list(filter(is_kept, entries or [])), told)
+        return None if entries is None and not found else found
 
     def cut(self, point: Point, later: Iterator[Sequence[Any]]) -> Cut:
         """Return the entries up to a point."""
