@@ -129,6 +129,59 @@ def test_a_database_of_a_newer_format(refused: Any, tmp_path: Path) -> None:
     assert "upgrade Holdfast" in refused(path, StoreFormatError)
 
 
+def moved(path: Path, to: Path) -> None:
+    """Move a database away with all that belongs to it."""
+    to.mkdir()
+    for each in path.parent.glob(f"{path.name}*"):
+        each.rename(to / each.name)
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_file_that_is_gone_takes_nothing_more_and_goes_on_when_it_is_back(
+    face: Face, tmp_path: Path, replaced: bool
+) -> None:
+    path = tmp_path / "agent.db"
+    client = face.open(f"sqlite:///{path}")
+    saved = client.save("agent", execution_state={"n": 1}, session_id="s")
+    moved(path, tmp_path / "away")
+    if replaced:
+        with SyncClient.sqlite(path) as other:
+            other.save("other", execution_state={}, session_id="new")
+
+    for _ in range(2):
+        with pytest.raises(StoreConnectionError, match="was removed or replaced while it was open"):
+            client.save("agent", execution_state={"n": 2}, session_id="s")
+        with pytest.raises(StoreConnectionError, match="was removed or replaced while it was open"):
+            client.restore(saved)
+
+    assert path.exists() == replaced
+    if replaced:
+        with SyncClient.sqlite(path) as other:
+            assert [each.agent_id for each in other.find()] == ["other"]
+        moved(path, tmp_path / "other")
+    for each in (tmp_path / "away").iterdir():
+        each.rename(tmp_path / each.name)
+    assert client.restore(saved).execution_state == {"n": 1}
+    client.save("agent", execution_state={"n": 3}, session_id="s")
+    end(client)
+
+
+def test_a_store_stays_where_it_was_opened_when_the_program_goes_elsewhere(
+    face: Face, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    client = face.open("sqlite:///agent.db")
+    monkeypatch.chdir(tmp_path / "there")
+
+    saved = client.save("agent", execution_state={"n": 1}, session_id="s")
+
+    assert client.restore(saved).execution_state == {"n": 1}
+    end(client)
+    assert not any((tmp_path / "there").iterdir())
+
+
 def test_an_empty_file_becomes_a_store(face: Face, tmp_path: Path) -> None:
     path = tmp_path / "empty.db"
     path.touch()

@@ -190,6 +190,18 @@ def test_ancestors_lead_back_to_the_root_through_forks(client: SyncClient) -> No
     assert client.ancestors(saved[0]) == []
 
 
+def test_only_the_nearest_ancestors_are_given_where_that_is_enough(client: SyncClient) -> None:
+    saved = save_steps(client, 3)
+    fork = client.fork(saved[1], session_id="fork")
+    last = client.save("coder", session_id="fork")
+
+    assert ids(client.ancestors(last, 1)) == [fork]
+    assert ids(client.ancestors(last, 2)) == [fork, saved[1]]
+    assert ids(client.ancestors(last, limit=100)) == [fork, saved[1], saved[0]]
+    with pytest.raises(InvalidArgumentError, match="limit is a number from 1, not 0"):
+        client.ancestors(last, 0)
+
+
 def test_ancestors_end_where_history_was_removed(client: SyncClient) -> None:
     saved = save_steps(client, 4)
     client.expire(saved[1])

@@ -179,7 +179,7 @@ CAPABILITIES = [
 def test_a_store_with_blobs_can_do_what_the_store_within_can(tmp_path: Path, kind: type) -> None:
     class Everything(SqliteStore):
         is_volatile, concerns = True, ("old",)
-        wait = newest = lost = SqliteStore.stats
+        wait = newest = lost = glance = SqliteStore.stats
 
     with LargeBlobs(Everything(tmp_path / "agent.db"), f"file://{tmp_path}/blobs") as store:
         assert store.inner.capability(kind) is not None

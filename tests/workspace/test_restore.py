@@ -16,6 +16,22 @@ from tests.disks import own_disk, run_module
 from tests.workspace.kit import at, left_behind, open_to_all, picture, put, unprivileged
 
 
+def test_a_dry_run_keeps_nothing_of_what_it_looks_at(
+    root: Path, client: SyncClient, workspace: Workspace
+) -> None:
+    before = workspace.snapshot()
+    (root / "large.bin").write_bytes(os.urandom(3_000_000))
+    (root / "small.txt").write_text("not to be kept")
+    kept, noted = client.stats(), client.store.notes(None)
+
+    planned = workspace.restore(before, dry_run=True)
+
+    assert set(planned.removed) == {"large.bin", "small.txt"}
+    assert client.stats() == kept
+    assert client.store.notes(None) == noted
+    assert set(workspace.restore(before).removed) == set(planned.removed)
+
+
 def test_a_dry_run_tells_what_would_be_done_and_changes_nothing(
     workspace: Workspace, root: Path
 ) -> None:

@@ -203,9 +203,12 @@ class Client(
         """Return every session with its head, the one touched last first."""
         return await self.runtime.run(read.sessions(agent_id))
 
-    async def ancestors(self, checkpoint_id: str) -> list[CheckpointInfo]:
-        """Return the parent of a checkpoint, its parent, and so on, back to the root."""
-        return await self.runtime.run(read.ancestors(checkpoint_id))
+    async def ancestors(self, checkpoint_id: str, limit: int | None = None) -> list[CheckpointInfo]:
+        """Return the parent of a checkpoint, its parent, and so on, back to the root.
+
+        With a ``limit`` so many of them at most.
+        """
+        return await self.runtime.run(read.ancestors(checkpoint_id, limit))
 
     async def tree(self, agent_id: str, session_id: str) -> Tree:
         """Return the checkpoints of a session, and of the sessions forked from it, as a tree."""

@@ -122,8 +122,11 @@ class Handoffs(VerbGroup[SyncRuntime]):
             )
         )
 
-    def inbox(self, agent_id: str, *, every: bool = False) -> list[Offer]:
-        """Return the open offers to an agent, the oldest first; with ``every`` all there are."""
+    def inbox(self, agent_id: str | None = None, *, every: bool = False) -> list[Offer]:
+        """Return the open offers to an agent, or to all, the oldest first.
+
+        With ``every`` also those that are taken or settled.
+        """
         return self.runtime.run(handoff.inbox(self._engine, agent_id, every))
 
     def offer(self, checkpoint_id: str) -> Offer:
@@ -227,8 +230,11 @@ class AsyncHandoffs(VerbGroup[AsyncRuntime]):
             )
         )
 
-    async def inbox(self, agent_id: str, *, every: bool = False) -> list[Offer]:
-        """Return the open offers to an agent, the oldest first; with ``every`` all there are."""
+    async def inbox(self, agent_id: str | None = None, *, every: bool = False) -> list[Offer]:
+        """Return the open offers to an agent, or to all, the oldest first.
+
+        With ``every`` also those that are taken or settled.
+        """
         return await self.runtime.run(handoff.inbox(self._engine, agent_id, every))
 
     async def offer(self, checkpoint_id: str) -> Offer:

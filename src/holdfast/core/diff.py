@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from holdfast.core.safe_repr import shortened, shown
 
 _LINES_SHOWN = 60
+_ROWS_SHOWN = 100
 _TABLES = ("added", "removed", "changed", "moved")
 
 
@@ -63,6 +65,19 @@ class Diff:
             lines[_LINES_SHOWN:] = [f"… and {len(lines) - _LINES_SHOWN} more"]
         return "\n".join(lines)
 
+    def _repr_html_(self) -> str:
+        from holdfast.core.html_form import Literally, Row, table
+
+        rows = chain(
+            (Row(["~", path, *_both(pair)], "changed") for path, pair in self.changed.items()),
+            (Row(["-", path, Literally(v), None], "removed") for path, v in self.removed.items()),
+            (Row(["+", path, None, Literally(v)], "added") for path, v in self.added.items()),
+            (Row([">", old, None, new], "moved") for old, new in self.moved.items()),
+        )
+        told = [f"{len(getattr(self, name)):,} {name}" for name in _TABLES if getattr(self, name)]
+        heads = ["", "path", "before", "after"]
+        return table("Changes", told or ["none"], heads, rows, _ROWS_SHOWN, len(self))
+
     def part(self, root: str) -> Diff:
         """Return what is below a root: ``$`` for the state, ``context``, ``tasks``, ``effects``."""
         kept = Diff()
@@ -86,6 +101,13 @@ def is_below(path: str, root: str) -> bool:
     (True, False)
     """
     return path == root or path.startswith((f"{root}.", f"{root}[", f"{root}{{"))
+
+
+def _both(pair: Any) -> list[Any]:
+    from holdfast.core.html_form import Literally
+
+    is_pair = isinstance(pair, tuple) and len(pair) == 2
+    return [*map(Literally, pair)] if is_pair else [None, Literally(pair)]
 
 
 def _short(value: Any) -> str:

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from typing import Any, TypeVar
 
-import ormsgpack
 from xxhash import xxh3_64_hexdigest
 
 from holdfast.core.chunk_decoder import DEFAULT_LIMITS, decode, inner_index, references
@@ -30,7 +29,7 @@ from holdfast.core.kinds.plain_shapes import Parts
 from holdfast.core.kinds.standard import PAIRS
 from holdfast.core.list_alignment import aligned, trimmed
 from holdfast.core.safe_repr import shown
-from holdfast.core.shallow_reader import Hole, shallow
+from holdfast.core.shallow_reader import Hole, packed, shallow
 from holdfast.errors import CheckpointIntegrityError
 from holdfast.system.drive import drive
 
@@ -119,7 +118,7 @@ class _Differ:
             _put(self.diff.added, path, (yield from self._full(b)))
 
     def _compare(self, a: Any, b: Any, path: str) -> Asking[None]:
-        if _bytes(a) == _bytes(b):
+        if packed(a) == packed(b):
             return
         a = yield from self._resolved(a)
         b = yield from self._resolved(b)
@@ -144,7 +143,7 @@ class _Differ:
         """Tell that one value took another's place, unless they are the same, kept in two ways."""
         yield from self._need_all(a)
         yield from self._need_all(b)
-        if _bytes(self._whole(a)) != _bytes(self._whole(b)):
+        if packed(self._whole(a)) != packed(self._whole(b)):
             _put(self.diff.changed, path, (self._value(a), self._value(b)))
 
     # Following references.
@@ -266,7 +265,7 @@ class _Differ:
         for key in [*left, *(key for key in right if key not in left)]:
             (name, old), (_, new) = left.get(key, _NOTHING), right.get(key, _NOTHING)
             in_a, in_b = key in left, key in right
-            if in_a and in_b and _bytes(old) == _bytes(new):
+            if in_a and in_b and packed(old) == packed(new):
                 continue
             place = yield from self._place(path, name if in_a else right[key][0])
             yield from self._member(in_a, old, in_b, new, place)
@@ -316,7 +315,7 @@ class _Differ:
             b = yield from self._opened(b)
         if type(a) is not list or type(b) is not list:
             raise CheckpointIntegrityError(None, "set does not fit its data")
-        old, new = {_bytes(part): part for part in a}, {_bytes(part): part for part in b}
+        old, new = {packed(part): part for part in a}, {packed(part): part for part in b}
         for mine, other, table in ((old, new, self.diff.removed), (new, old, self.diff.added)):
             for key, part in mine.items():
                 if key not in other:
@@ -327,7 +326,7 @@ class _Differ:
         """Compare two objects of one kind by what their kind says they consist of."""
         old = yield from self._parts(a)
         new = yield from self._parts(b)
-        if old is None or new is None or _bytes(old.same) != _bytes(new.same):
+        if old is None or new is None or packed(old.same) != packed(new.same):
             yield from self._replaced(a, b, path)
             return
         told = len(self.diff)
@@ -346,7 +345,7 @@ class _Differ:
             yield from self._sets(one, other, path)
         for one, other in zip(old.places, new.places, strict=True):
             yield from self._places(one, other, path)
-        if len(self.diff) == told and _bytes(old.unseen) != _bytes(new.unseen):
+        if len(self.diff) == told and packed(old.unseen) != packed(new.unseen):
             yield from self._replaced(a, b, path)
 
     def _parts(self, value: Ready) -> Asking[Parts | None]:
@@ -373,7 +372,7 @@ class _Differ:
     def _lists(
         self, a: list[Any], b: list[Any], path: str, from_a: int, from_b: int
     ) -> Asking[None]:
-        keys_a, keys_b = [_bytes(e) for e in a], [_bytes(e) for e in b]
+        keys_a, keys_b = [packed(e) for e in a], [packed(e) for e in b]
         for tag, i1, i2, j1, j2 in aligned(keys_a, keys_b):
             if tag == "equal":
                 continue
@@ -412,7 +411,7 @@ class _Differ:
 
     def _need_all(self, value: Any) -> Asking[None]:
         """Ask for all that a shallow value refers to."""
-        level, seen = references(_bytes(value)), set[bytes]()
+        level, seen = references(packed(value)), set[bytes]()
         while level:
             yield from self._need([name for name, _ in level])
             names = {name for name, refers in level if refers} - seen
@@ -421,7 +420,7 @@ class _Differ:
 
     def _value(self, value: Any) -> Any:
         name = b"\x00"
-        self.chunks[name] = _bytes(value)
+        self.chunks[name] = packed(value)
         return decode(name, self.chunks, on_unknown="raw", allow_pickle=self.allow_pickle)
 
     def _whole(self, value: Any) -> Any:
@@ -478,26 +477,9 @@ def _pairs(flat: list[Any], skipped: int) -> dict[Any, Any]:
     """Return keys and values in turn as items; halves of pairs cut through are left out."""
     whole = flat[skipped % 2 :]
     pairs = zip(whole[::2], whole[1::2], strict=False)
-    return {key if type(key) is str else _bytes(key): (key, part) for key, part in pairs}
+    return {key if type(key) is str else packed(key): (key, part) for key, part in pairs}
 
 
 def _begins_with(a: list[Any], b: list[Any]) -> bool:
     """Return whether the longer of two lists of shallow values begins with the other."""
-    return all(_bytes(one) == _bytes(other) for one, other in zip(a, b, strict=False))
-
-
-def _bytes(value: Any) -> bytes:
-    """Return the bytes that a shallow value came from."""
-    try:
-        return ormsgpack.packb(value, _extension, ormsgpack.OPT_PASSTHROUGH_DATACLASS)
-    except TypeError as error:  # msgpack reads deeper nesting than it writes
-        raise CheckpointIntegrityError(None, f"unreadable value ({error})") from None
-
-
-def _extension(value: Any) -> ormsgpack.Ext:
-    if type(value) is Hole:
-        return ormsgpack.Ext(value.code, value.data)
-    if type(value) is Ready:
-        data = value.plain if value.code in bytes_codes else _bytes(value.plain)
-        return ormsgpack.Ext(value.code, data)
-    raise TypeError
+    return all(packed(one) == packed(other) for one, other in zip(a, b, strict=False))

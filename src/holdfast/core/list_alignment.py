@@ -37,7 +37,7 @@ def common(left: list[Any], right: list[Any]) -> tuple[int, int]:
     return start, end
 
 
-def aligned(a: list[bytes], b: list[bytes]) -> list[tuple[str, int, int, int, int]]:
+def aligned(a: list[T], b: list[T]) -> list[tuple[str, int, int, int, int]]:
     """Return how to get from one list of elements to the other, as difflib says it.
 
     >>> from holdfast.core.list_alignment import aligned
@@ -52,7 +52,7 @@ def aligned(a: list[bytes], b: list[bytes]) -> list[tuple[str, int, int, int, in
     return [(tag, i1 + start, i2 + start, j1 + start, j2 + start) for tag, i1, i2, j1, j2 in codes]
 
 
-def _is_hopeless(a: list[bytes], b: list[bytes]) -> bool:
+def _is_hopeless(a: list[T], b: list[T]) -> bool:
     if len(a) * len(b) <= _MATCHES_AT_MOST:
         return False
     counts = Counter(b)

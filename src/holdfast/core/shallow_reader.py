@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import ormsgpack
+
 from holdfast.core.chunk_decoder import Chunks, inner_index
 from holdfast.core.chunk_format import (
     PAGED_BYTES,
@@ -18,6 +20,7 @@ from holdfast.core.chunk_format import (
 )
 from holdfast.core.hooked_unpacker import HookedUnpacker
 from holdfast.core.kinds import Ready, bytes_codes
+from holdfast.errors import CheckpointIntegrityError
 
 HOLES = frozenset({REF_LEAF, REF_NODE, PAGED_LIST, PAGED_DICT, PAGED_STR, PAGED_BYTES})
 
@@ -42,6 +45,23 @@ class _Shallow(HookedUnpacker):
         if code in HOLES:
             return Hole(code, data)
         return Ready(code, data if code in bytes_codes else self.unpack(data))
+
+
+def packed(value: Any) -> bytes:
+    """Return the bytes that a shallow value came from."""
+    try:
+        return ormsgpack.packb(value, _extension, ormsgpack.OPT_PASSTHROUGH_DATACLASS)
+    except TypeError as error:  # msgpack reads deeper nesting than it writes
+        raise CheckpointIntegrityError(None, f"unreadable value ({error})") from None
+
+
+def _extension(value: Any) -> ormsgpack.Ext:
+    if type(value) is Hole:
+        return ormsgpack.Ext(value.code, value.data)
+    if type(value) is Ready:
+        data = value.plain if value.code in bytes_codes else packed(value.plain)
+        return ormsgpack.Ext(value.code, data)
+    raise TypeError
 
 
 def page_entries(index: bytes, chunks: Chunks) -> Iterator[tuple[bytes, int, bool, bool]]:

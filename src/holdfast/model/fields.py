@@ -90,6 +90,11 @@ class Header:
         end = self.expires_at
         return end is not None and (now or datetime.now(UTC)) >= end
 
+    def _repr_html_(self) -> str:
+        from holdfast.model.notebook import card
+
+        return card(self)
+
 
 @dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class ContentFields(Header):

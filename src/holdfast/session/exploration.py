@@ -96,27 +96,44 @@ class Exploration:
         """Return the comparison as JSON."""
         return json.dumps(self.as_dict(), indent=2)
 
+    def _repr_html_(self) -> str:
+        from holdfast.core.html_form import Row, table
+
+        winner = self.winner
+        rows = (
+            Row(
+                ["★" if each is winner else "", *_cells(each)], "chosen" if each is winner else None
+            )
+            for each in self.outcomes
+        )
+        about = [f"from {self.base_id}", *([] if winner is None else [f"best: {winner.name}"])]
+        heads = ["", *_COLUMNS]
+        return table("Exploration", about, heads, rows, _ROWS_SHOWN, len(self.outcomes))
+
     def __str__(self) -> str:
         winner = self.winner
         rows = [["", *_COLUMNS]]
         for each in self.outcomes:
-            data = each.as_dict()
-            rows.append(
-                [
-                    "*" if each is winner else "",
-                    each.name,
-                    each.status,
-                    "" if each.score is None else f"{each.score:g}",
-                    f"{each.seconds:.1f}",
-                    str(each.calls),
-                    str(data["state_changes"]),
-                    str(data["file_changes"]),
-                    (each.error or "")[:60],
-                ]
-            )
+            *cells, error = _cells(each)
+            rows.append(["*" if each is winner else "", *cells, error[:60]])
         widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
         lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
         return "\n".join(lines)
 
 
+def _cells(each: Outcome) -> list[str]:
+    data = each.as_dict()
+    return [
+        each.name,
+        each.status,
+        "" if each.score is None else f"{each.score:g}",
+        f"{each.seconds:.1f}",
+        str(each.calls),
+        str(data["state_changes"]),
+        str(data["file_changes"]),
+        each.error or "",
+    ]
+
+
+_ROWS_SHOWN = 100
 _COLUMNS = ("strategy", "status", "score", "seconds", "calls", "state", "files", "error")

@@ -15,10 +15,13 @@ from holdfast.errors import InvalidArgumentError
 from holdfast.ids import new_id
 from holdfast.model import Checkpoint, CheckpointInfo
 from holdfast.runtime import AsyncRuntime, SyncRuntime
+from holdfast.runtime.engine import Engine
+from holdfast.runtime.steps import Plan
 from holdfast.session.exploration import Exploration, Outcome
 from holdfast.session.files import files_of
 from holdfast.session.strategy_runs import Job, Strategy, attempt, attempt_async, too_long
-from holdfast.verbs import save
+from holdfast.verbs import notes, save
+from holdfast.verbs.notes import NoteBatch
 from holdfast.verbs.read import diff, get_info, restore
 
 Progress = Callable[[Outcome], object]
@@ -65,7 +68,7 @@ def explore(
         ended = _spread(terms.executor, place, jobs, terms)
     found: dict[str, Outcome] = {}
     for job, outcome in ended:
-        found[job.name] = _compared(runtime, base, outcome, job)
+        found[job.name] = _settled(runtime, base, outcome, job)
         terms.tell(found[job.name])
     return Exploration(base, [found[job.name] for job in jobs])
 
@@ -184,6 +187,25 @@ def _result(future: Future[Outcome], job: Job, timeout: float | None) -> Outcome
     return outcome
 
 
+def _settled(runtime: Any, base: str, outcome: Outcome, job: Job) -> Outcome:
+    """Return an outcome with what it changed; it is noted, for whoever looks at it later."""
+    found = _compared(runtime, base, outcome, job)
+    batch = NoteBatch()
+    batch.add(runtime.engine, _explored(base), found.session_id, found.as_dict())
+    runtime.run(batch.write())
+    return found
+
+
+def _explored(base: str) -> str:
+    return f"/explored/{base}"[:1000]  # ids of others may be as long as a name can be
+
+
+def explored(engine: Engine, base: str) -> Plan[list[dict[str, Any]]]:
+    """Return what was noted of strategies that were tried from a checkpoint, as they ended."""
+    noted = yield from notes.read(engine, [_explored(base)], on_unknown="raw")
+    return [value for _, value in noted if type(value) is dict]
+
+
 def _compared(runtime: Any, base: str, outcome: Outcome, job: Job) -> Outcome:
     """Return an outcome with what it changed, told by the store."""
     if outcome.checkpoint_id is None:
@@ -212,7 +234,7 @@ async def aexplore(
     tasks = {asyncio.create_task(attempt_async(runtime, job, terms.timeout)): job for job in jobs}
     try:
         async for job, outcome in _as_they_end(tasks, terms):
-            found[job.name] = await asyncio.to_thread(_compared, twin, base, outcome, job)
+            found[job.name] = await asyncio.to_thread(_settled, twin, base, outcome, job)
             terms.tell(found[job.name])
     finally:
         for task in tasks:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from holdfast.stores.base import Stats as Stats
     from holdfast.stores.base import Store as Store
     from holdfast.stores.capabilities import FindsNewest as FindsNewest
+    from holdfast.stores.capabilities import Glances as Glances
     from holdfast.stores.capabilities import HasConcerns as HasConcerns
     from holdfast.stores.capabilities import ListsLost as ListsLost
     from holdfast.stores.capabilities import OnDisk as OnDisk
@@ -74,6 +75,7 @@ _homes = {
     ),
     "stores.capabilities": (
         "FindsNewest",
+        "Glances",
         "HasConcerns",
         "ListsLost",
         "OnDisk",

@@ -133,7 +133,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """Which records to list, newest first; what is None does not matter."""
+    """Which records to list, the newest first; what is None does not matter."""
 
     ids: Collection[str] | None = None
     agent_id: str | None = None
@@ -141,24 +141,32 @@ class Query:
     session_prefix: str | None = None
     """Only sessions whose names begin so."""
     parent_id: str | None = None
+    parent_ids: Collection[str] | None = None
+    """Only children of these; for many at once."""
     handoff_target: str | None = None
+    is_offered: bool = False
+    """Only those that were handed off, to whomever."""
     tags: Mapping[str, Any] = field(default_factory=dict)
     since: datetime | None = None
     until: datetime | None = None
     before: str | None = None
     """Only records older than this one, the last of the page before; none if it is gone."""
+    oldest_first: bool = False
+    """The other way round: with a limit, the oldest of them."""
     limit: int | None = None
     include_expired: bool = False
 
     def admits(self, info: CheckpointInfo, now: datetime) -> bool:
-        """Return whether a record is asked for (``before`` and ``limit`` left aside)."""
+        """Return whether a record is asked for (``before``, order and limit left aside)."""
         return (
             (self.ids is None or info.checkpoint_id in self.ids)
             and (self.agent_id is None or info.agent_id == self.agent_id)
             and (self.session_id is None or info.session_id == self.session_id)
             and (self.session_prefix is None or info.session_id.startswith(self.session_prefix))
             and (self.parent_id is None or info.parent_id == self.parent_id)
+            and (self.parent_ids is None or info.parent_id in self.parent_ids)
             and (self.handoff_target is None or info.handoff_target == self.handoff_target)
+            and (not self.is_offered or info.handoff_target is not None)
             and (self.since is None or info.created_at >= self.since)
             and (self.until is None or info.created_at < self.until)
             and (self.include_expired or not info.is_expired(now))
@@ -284,7 +292,7 @@ class Store(ABC):
 
     @abstractmethod
     def query(self, query: Query) -> list[CheckpointInfo]:
-        """Return the records asked for, newest first; no payload is read.
+        """Return the records asked for, in the order asked for; no payload is read.
 
         The newest of a session is what was written last on it. Between sessions time decides.
         """

@@ -48,6 +48,14 @@ class TellsChanges(Protocol):
 
 
 @runtime_checkable
+class Glances(Protocol):
+    """Sees at a glance that nothing has changed, where looking closely costs much."""
+
+    def glance(self) -> Any:
+        """Return something that differs once anybody has written; None if that may just be."""
+
+
+@runtime_checkable
 class OnDisk(Protocol):
     """Lives in files of this machine, which are no part of any workspace."""
 
@@ -94,6 +102,12 @@ def removals_of(store: Store) -> Any:
     """Return what differs once anything was removed since; None if the store cannot tell."""
     changes = store.capability(TellsChanges)
     return None if changes is None else changes.removals()
+
+
+def glance_of(store: Store) -> Any:
+    """Return what differs once anybody has written since; None if only a closer look tells."""
+    found = store.capability(Glances)
+    return None if found is None else found.glance()
 
 
 def concerns_of(store: Store) -> tuple[str, ...]:

@@ -227,7 +227,7 @@ class KeyValueStore(Store):
         return list(islice(found, query.limit))
 
     def _candidates(self, query: Query) -> Iterator[_Placed]:
-        """Give the records that may be asked for, the newest first."""
+        """Give the records that may be asked for, in their order."""
         bound = None
         if query.before is not None:
             before = self._placed([query.before])
@@ -240,7 +240,7 @@ class KeyValueStore(Store):
         start, stop = _within(prefix)
         if bound is not None:
             stop = prefix + bound
-        for _, checkpoint_id in self._scan(start, stop, reverse=True):
+        for _, checkpoint_id in self._scan(start, stop, reverse=not query.oldest_first):
             yield from self._placed([checkpoint_id.decode()])
 
     def heads(self, agent_id: str | None = None) -> list[SessionInfo]:

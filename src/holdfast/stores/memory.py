@@ -54,6 +54,7 @@ class MemoryStore(Locked, Store):
         self._chunks: dict[bytes, tuple[bytes, datetime]] = {}
         self._notes: dict[str, dict[str, Note]] = {}
         self._last_seq = 0
+        self._commits = 0
         self._removals = 0
         self._closed = False
 
@@ -78,6 +79,7 @@ class MemoryStore(Locked, Store):
             elif commit.removals not in (None, self._removals):
                 raise MissingBaseError
             self._check_keys(commit.notes)
+            self._commits += 1
             now = datetime.now(UTC)
             for name, stored in commit.chunks.items():
                 self._chunks[name] = (stored, now)
@@ -152,7 +154,7 @@ class MemoryStore(Locked, Store):
 
     def tick(self) -> int:
         with self._open():
-            return self._last_seq
+            return self._commits + self._removals
 
     def removals(self) -> int:
         with self._open():
@@ -169,7 +171,8 @@ class MemoryStore(Locked, Store):
             admitted = [info for info in self._infos.values() if query.admits(info, now)]
             places = {info.checkpoint_id: self._place_of(info.checkpoint_id) for info in admitted}
             bound = self._place_of(query.before) if query.before in self._places else None
-        found = sorted(admitted, key=lambda info: places[info.checkpoint_id], reverse=True)
+        is_reversed = not query.oldest_first
+        found = sorted(admitted, key=lambda info: places[info.checkpoint_id], reverse=is_reversed)
         if query.before is not None:
             found = [i for i in found if bound is not None and places[i.checkpoint_id] < bound]
         return [_copy(info) for info in found[: query.limit]]

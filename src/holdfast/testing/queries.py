@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from enum import Enum
 from typing import Any
@@ -49,6 +50,7 @@ FIELDS: dict[str, Callable[[str], Query]] = {
     "session_id": lambda text: Query(session_id=text),
     "session_prefix": lambda text: Query(session_prefix=text),
     "parent_id": lambda text: Query(parent_id=text),
+    "parent_ids": lambda text: Query(parent_ids=[text]),
     "handoff_target": lambda text: Query(handoff_target=text),
     "before": lambda text: Query(before=text),
     "the name of a tag": lambda text: Query(tags={text: 1}),
@@ -147,6 +149,20 @@ class QuerySuite(Suite):
         assert store.query(Query(parent_id=root.info.checkpoint_id)) == [child.info]
         assert store.query(Query(parent_id=NEVER_SAVED)) == []
 
+    def test_children_of_several_records_are_found_at_once(self, store: Store) -> None:
+        roots = keep(store, *(make_commit() for _ in range(3)))
+        parents = [root.info.checkpoint_id for root in roots]
+        children = keep(store, *(make_commit(parent_id=each) for each in (*parents, *parents)))
+        wanted = [*parents[:2], NEVER_SAVED, *(f"{NEVER_SAVED} {i}" for i in range(600))]
+
+        found = store.query(Query(parent_ids=wanted))
+
+        assert ids(found) == ids(children[i] for i in (4, 3, 1, 0))
+        assert ids(store.query(Query(parent_ids=wanted, limit=3))) == ids(
+            children[i] for i in (4, 3, 1)
+        )
+        assert store.query(Query(parent_ids=[])) == []
+
     def test_records_are_found_by_whom_they_are_handed_to(self, store: Store) -> None:
         wanted, _, _ = keep(
             store,
@@ -156,6 +172,17 @@ class QuerySuite(Suite):
         )
 
         assert store.query(Query(handoff_target="reviewer")) == [wanted.info]
+
+    def test_records_that_were_handed_to_anybody_are_found(self, store: Store) -> None:
+        first, _, last = keep(
+            store,
+            make_commit(handoff_target="tester"),
+            make_commit(),
+            make_commit(handoff_target="reviewer"),
+        )
+
+        assert store.query(Query(is_offered=True)) == [last.info, first.info]
+        assert store.query(Query(is_offered=True, limit=1)) == [last.info]
 
     def test_records_are_found_by_time_from_since_and_up_to_until(self, store: Store) -> None:
         _, first, second, _ = keep(
@@ -275,6 +302,48 @@ class QuerySuite(Suite):
 
         assert ids(store.query(Query(limit=3))) == ids(reversed(commits[1:]))
         assert store.query(Query(limit=0)) == []
+
+    def test_the_oldest_come_first_where_that_is_asked_for(self, store: Store) -> None:
+        (root,) = keep(store, make_commit(session_id="root"))
+        parent = root.info.checkpoint_id
+        times = [NOON, NOON + SECOND, NOON - SECOND, NOON, NOON + 3 * SECOND, NOON]
+        commits = keep(
+            store,
+            *(
+                make_commit(
+                    agent_id="a",
+                    session_id=f"s{number % 2}",
+                    created_at=time,
+                    parent_id=parent,
+                    handoff_target="t",
+                    metadata={"tag": 1},
+                )
+                for number, time in enumerate(times)
+            ),
+        )
+        queries = [
+            Query(),
+            Query(agent_id="a"),
+            Query(agent_id="a", session_id="s1"),
+            Query(session_prefix="s"),
+            Query(ids=ids(commits)),
+            Query(parent_id=parent),
+            Query(parent_ids=[parent, NEVER_SAVED]),
+            Query(handoff_target="t"),
+            Query(is_offered=True),
+            Query(tags={"tag": 1}),
+            Query(agent_id="a", session_id="s0", tags={"tag": 1}),
+            Query(since=NOON),
+            Query(until=NOON + 2 * SECOND),
+            Query(agent_id="a", before=commits[3].info.checkpoint_id),
+        ]
+
+        for query in queries:
+            whole = store.query(query)[::-1]
+            assert len(whole) > 1
+            for limit in (None, 1, 2, 4, 100):
+                asked = replace(query, oldest_first=True, limit=limit)
+                assert store.query(asked) == whole[:limit], asked
 
     @pytest.mark.parametrize("page", [1, 2, 3, 5, 100])
     def test_paging_shows_every_record_once_also_those_of_equal_time(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from holdfast.stores.base import Collected, Commit, Query, Store
-from holdfast.stores.capabilities import removals_of
+from holdfast.stores.base import Collected, Commit, NotesOnly, Query, Store
+from holdfast.stores.capabilities import removals_of, tick_of
 from holdfast.testing.commits import is_absent
 from holdfast.testing.samples import (
     NEVER_SAVED,
@@ -14,6 +14,7 @@ from holdfast.testing.samples import (
     keep,
     large_state,
     make_commit,
+    make_note,
     state_of,
 )
 from holdfast.testing.suite import Suite
@@ -41,6 +42,21 @@ class UpkeepSuite(Suite):
         assert [head.session_id for head in store.heads()] == ["two"]
         assert store.query(Query()) == [stays.info]
         assert store.stats().checkpoints == 1
+
+    def test_a_store_that_tells_of_changes_misses_none(self, store: Store) -> None:
+        seen = [tick_of(store)]
+        if seen == [None]:
+            return
+        assert tick_of(store) == seen[0]
+
+        (made,) = keep(store, make_commit())
+        seen.append(tick_of(store))
+        store.commit(NotesOnly((make_note("/log"),), {}))
+        seen.append(tick_of(store))
+        store.delete(ids([made]))
+        seen.append(tick_of(store))
+
+        assert len(set(seen)) == 4
 
     def test_a_store_that_tells_of_removals_misses_none(self, store: Store) -> None:
         seen = [removals_of(store)]

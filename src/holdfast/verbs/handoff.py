@@ -132,10 +132,11 @@ def handoff(
     return info.checkpoint_id
 
 
-def inbox(engine: Engine, agent_id: str, every: bool = False) -> Plan[list[Offer]]:
-    """Return the offers an agent may accept, the oldest first; all of them if asked."""
-    checked_name("agent_id", agent_id)
-    infos = yield from steps.query(Query(handoff_target=agent_id))
+def inbox(engine: Engine, agent_id: str | None, every: bool = False) -> Plan[list[Offer]]:
+    """Return the offers an agent, or any, may accept, the oldest first; all of them if asked."""
+    if agent_id is not None:
+        checked_name("agent_id", agent_id)
+    infos = yield from steps.query(Query(handoff_target=agent_id, is_offered=True))
     offers = yield from _offers(engine, infos[::-1])
     now = datetime.now(UTC)
     return [offer for offer in offers if every or offer.is_open(now)]

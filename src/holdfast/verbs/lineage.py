@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from holdfast.core.html_form import Row, escaped, field_of, table
 from holdfast.model import CheckpointInfo
 from holdfast.verbs.chains import circle_error, circles
 
 _SHOWN = 18
+_ID = "checkpoint_id"
+_ROWS_SHOWN = 100
 
 
 @dataclass(slots=True)
@@ -42,18 +45,33 @@ class Tree:
     def __str__(self) -> str:
         shown = self._shown()
         lines: list[str] = []
-        stack = [(root, "") for root in reversed(self.roots)]
-        while stack:
-            node, indent = stack.pop()
-            info = node.info
+        for info, depth in self._lines():
             name = f" {info.step_name}" if info.step_name else ""
-            lines.append(
-                f"{indent}* {info.checkpoint_id[:shown]} {info.session_id}#{info.step_index}{name}"
-            )
-            # The first child goes on with the line; the others branch off.
-            branches = [(child, indent + "  ") for child in node.children[1:]]
-            stack.extend(reversed([*branches, *((c, indent) for c in node.children[:1])]))
+            place = f"{info.session_id}#{info.step_index}"
+            lines.append(f"{'  ' * depth}* {info.checkpoint_id[:shown]} {place}{name}")
         return "\n".join(lines)
+
+    def _lines(self) -> Iterator[tuple[CheckpointInfo, int]]:
+        """Give every checkpoint as it is drawn, and how far it is moved in."""
+        stack = [(root, 0) for root in reversed(self.roots)]
+        while stack:
+            node, depth = stack.pop()
+            yield node.info, depth
+            # The first child goes on with the line; the others branch off.
+            branches = [(child, depth + 1) for child in node.children[1:]]
+            stack.extend(reversed([*branches, *((c, depth) for c in node.children[:1])]))
+
+    def _repr_html_(self) -> str:
+        lines = list(self._lines())
+        sessions = len({(escaped(info.agent_id), escaped(info.session_id)) for info, _ in lines})
+        about = [_number(len(lines), "checkpoint"), _number(sessions, "session")]
+        names = ("session_id", "step_index", "step_name", "created_at")
+        rows = (
+            Row([field_of(info, each) for each in (*names, _ID)], depth=depth)
+            for info, depth in reversed(lines)
+        )
+        heads = ["session", "step", "name", "time", "checkpoint"]
+        return table("Tree, the newest first", about, heads, rows, _ROWS_SHOWN, len(lines))
 
     def _shown(self) -> int:
         """Return how much of an id tells it apart from all others in the tree."""
@@ -63,6 +81,10 @@ class Tree:
             if len({each[:length] for each in ids}) == len(ids):
                 return length
         return longest
+
+
+def _number(count: int, of: str) -> str:
+    return f"{count:,} {of}{'' if count == 1 else 's'}"
 
 
 def grow(infos: list[CheckpointInfo], session_id: str) -> Tree:

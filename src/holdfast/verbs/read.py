@@ -6,12 +6,13 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from holdfast.core.chunk_decoder import decode
+from holdfast.core.chunk_decoder import decode, references
 from holdfast.core.chunk_format import checked
 from holdfast.core.codec import OnUnknown, Trusts
 from holdfast.core.diff import Diff
 from holdfast.core.differ import diff_roots
 from holdfast.core.safe_repr import briefly
+from holdfast.core.shallow_reader import packed, shallow
 from holdfast.errors import (
     CheckpointIntegrityError,
     CheckpointNotFoundError,
@@ -22,6 +23,7 @@ from holdfast.model import (
     PAYLOAD,
     Checkpoint,
     CheckpointInfo,
+    Timeline,
     check_known,
     checked_name,
     checksum_fits,
@@ -100,6 +102,37 @@ def revive(
     return Checkpoint.from_parts(info, payload)
 
 
+def restore_parts(
+    engine: Engine, info: CheckpointInfo, names: Collection[str]
+) -> Plan[dict[str, Any]]:
+    """Return some parts of a checkpoint by their names; what the others hold is not read.
+
+    Values of classes that are not known are given as Raw.
+    """
+    if not engine.shares_chunks:
+        whole = yield from restore(engine, info.checkpoint_id, True, "raw")
+        return {name: getattr(whole, name) for name in names}
+    verify_record(info)
+    check_known(info)
+    root = bytes.fromhex(info.content_id)
+    stored = yield from steps.fetch([root])
+    if root not in stored:
+        raise CheckpointIntegrityError(info.checkpoint_id, f"chunk {root.hex()} is missing")
+    try:
+        payload = shallow(checked(root, stored[root]))
+        if type(payload) is not dict:
+            raise CheckpointIntegrityError(None, "its payload is of another shape")
+        part = packed({name: payload[name] for name in names if name in payload})
+        chunks = yield from unfold(dict(references(part)), {}, steps.fetch)
+        found = decode(
+            root, {**chunks, root: part}, on_unknown="raw", allow_pickle=engine.allow_pickle
+        )
+    except CheckpointIntegrityError as error:
+        raise CheckpointIntegrityError(info.checkpoint_id, error.reason) from None
+    known = Checkpoint.from_parts(info, found)  # with what is empty where nothing was kept
+    return {name: getattr(known, name) for name in names}
+
+
 def verify_record(info: CheckpointInfo) -> None:
     """Refuse a record that does not fit its checksum."""
     if not checksum_fits(info):
@@ -138,8 +171,7 @@ def find(
     for what, name in names.items():
         if name is not None:
             checked_name(what, name)
-    if limit is not None and (not is_count(limit) or not 1 <= limit < 2**63):
-        raise InvalidArgumentError(f"limit is a number from 1, not {briefly(limit)}")
+    _check_limit(limit)
     for moment in (since, until):
         if moment is not None and (not isinstance(moment, datetime) or moment.tzinfo is None):
             raise InvalidArgumentError(
@@ -164,7 +196,7 @@ def find(
         before=last,
         limit=limit,
     )
-    return (yield from steps.query(query))
+    return Timeline((yield from steps.query(query)))
 
 
 def _last_of_page(checkpoint_id: str) -> Plan[str]:
@@ -188,7 +220,7 @@ def timeline(
     infos = yield from find(agent_id=agent_id, session_id=session_id, limit=limit, before=before)
     if not with_state:
         return infos
-    return (yield from restore_all(engine, infos))
+    return Timeline((yield from restore_all(engine, infos)))
 
 
 def restore_all(
@@ -223,16 +255,23 @@ def sessions(agent_id: str | None) -> Plan[list[SessionInfo]]:
     return (yield from steps.heads(agent_id))
 
 
-def ancestors(checkpoint_id: str) -> Plan[list[CheckpointInfo]]:
+def _check_limit(limit: int | None) -> None:
+    if limit is not None and (not is_count(limit) or not 1 <= limit < 2**63):
+        raise InvalidArgumentError(f"limit is a number from 1, not {briefly(limit)}")
+
+
+def ancestors(checkpoint_id: str, limit: int | None = None) -> Plan[list[CheckpointInfo]]:
     """Return the parent of a checkpoint, its parent, and so on, as far as history is kept.
 
-    Parents that lead in a circle, as only records made by hand do, are CheckpointIntegrityError.
+    With a limit the nearest of them. Parents that lead in a circle, as only records made by hand
+    do, are CheckpointIntegrityError.
     """
+    _check_limit(limit)
     info = yield from get_info(checkpoint_id)
-    found: list[CheckpointInfo] = []
+    found = Timeline[CheckpointInfo]()
     known: dict[str, CheckpointInfo] = {}
     seen = {info.checkpoint_id: None}
-    while info.parent_id is not None:
+    while info.parent_id is not None and (limit is None or len(found) < limit):
         if info.parent_id in seen:
             ids = list(seen)
             raise circle_error(ids[ids.index(info.parent_id) :])
@@ -245,7 +284,7 @@ def ancestors(checkpoint_id: str) -> Plan[list[CheckpointInfo]]:
                 agent_id=parents[0].agent_id,
                 session_id=parents[0].session_id,
                 before=parents[0].checkpoint_id,
-                limit=_PAGE,
+                limit=_PAGE if limit is None else min(_PAGE, limit - len(found)),
             )
             older = yield from steps.query(query)
             known.update({i.checkpoint_id: i for i in (*parents, *older)})

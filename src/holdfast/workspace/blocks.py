@@ -44,11 +44,13 @@ class PendingLocation(NamedTuple):
 class Blocks:
     """Collects contents, hashes and compresses them in threads, and commits them as they come.
 
-    What is committed is young, so gc leaves it alone until a note or record leads to it.
+    What is committed is young, so gc leaves it alone until a note or record leads to it. To compare
+    alone nothing is kept: contents have names then, and are forgotten.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, keeps: bool = True) -> None:
         self._store = store
+        self._keeps = keeps
         self._parts: list[bytes] = []
         self._size = 0
         self._block = Block()
@@ -85,7 +87,8 @@ class Blocks:
         A small one is mostly hashes: compressing it wins a sixth, and takes longer than making it.
         """
         name = chunk_id(raw)
-        self._finished(name, compress(raw) if len(raw) > _FEW else uncompressed(raw))
+        if self._keeps:
+            self._finished(name, compress(raw) if len(raw) > _FEW else uncompressed(raw))
         return name
 
     def settle(self) -> None:
@@ -132,7 +135,7 @@ class Blocks:
     def _make(self, block: Block, parts: list[bytes]) -> None:
         raw = parts[0] if len(parts) == 1 else b"".join(parts)
         name = chunk_id(raw)
-        if name not in self.known and name not in self._committed:
+        if self._keeps and name not in self.known and name not in self._committed:
             self._finished(name, compress(raw))
         block.name = name
 

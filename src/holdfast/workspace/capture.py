@@ -276,6 +276,16 @@ class Capturer:
         """Take a snapshot to compare with, or to be able to go back to."""
         return self.take(seconds=LOOK_SECONDS, wanted=wanted, kind=LOOK, decide=decide)
 
+    def see(self, wanted: frozenset[bytes], decide: Callable[[], object]) -> None:
+        """Have something decided of the workspace as it is; nothing of it is kept anywhere."""
+        blocks = Blocks(self._store, keeps=False)
+        try:
+            self._scan(self._current_index(), blocks, None, None, wanted)
+            decide()
+        finally:
+            blocks.close()
+            self.forget()
+
     def forget(self, for_good: bool = False) -> None:
         """Know nothing of the workspace any more; for good, not even from the file."""
         self._index = None

@@ -71,11 +71,13 @@ class Restorer:
         progress: Progress | None = None,
     ) -> Restored:
         """Make the workspace, or these paths of it, what the tree says."""
+        if dry_run:
+            _, plan = self._planned(target, paths, dry_run)
+            stays = self._would_stay(plan)
+            return restored(target, None, plan, dry_run=True, stayed=stays)
         for _ in range(_ATTEMPTS):
             undo, plan = self._planned(target, paths, dry_run)
-            if dry_run:
-                stays = self._would_stay(plan)
-                return restored(target, None, plan, dry_run=True, stayed=stays)
+            assert undo is not None
             if plan.is_empty():
                 return restored(target, undo, plan)
             check_room(self._root, plan)
@@ -100,8 +102,8 @@ class Restorer:
 
     def _planned(
         self, target: Snapshot, paths: list[bytes] | None, dry_run: bool
-    ) -> tuple[Snapshot, RestorePlan]:
-        """Capture what is there now; return it, and the way from there.
+    ) -> tuple[Snapshot | None, RestorePlan]:
+        """Capture what is there now, but for a dry run; return it, and the way from there.
 
         One note keeps both ends of the way, if there is anything to do.
         """
@@ -112,14 +114,20 @@ class Restorer:
             nonlocal plan, blocked
             plan = self._plan(target, paths)
             blocked = in_the_way(plan, self._capturer.folders, self._exists)
-            if dry_run or blocked or plan.is_empty():
+            if blocked or plan.is_empty():
                 return None
             return UNDO_SECONDS, undo_note(target, paths)
 
-        undo = self._capturer.look(decide=decide)
+        def look(wanted: frozenset[bytes]) -> Snapshot | None:
+            if not dry_run:
+                return self._capturer.look(wanted, decide)
+            self._capturer.see(wanted, decide)
+            return None
+
+        undo = look(frozenset())
         if blocked:
             # Ignored, and yet in the tree: captured for once, so that replacing it loses nothing.
-            undo = self._capturer.look(wanted_paths(self._reader, root, blocked), decide)
+            undo = look(wanted_paths(self._reader, root, blocked))
         blocked += self._uncaptured_in(plan)
         if blocked:
             listed = ", ".join(os.fsdecode(path) for path in sorted(blocked)[:5])

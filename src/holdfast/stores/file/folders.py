@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
@@ -35,6 +36,8 @@ LONGEST_LINE = 2**26
 _LONGEST_NAME = 200
 _HINTS_KEPT = 10_000
 _ATTEMPTS = 100
+_TELLS_APART = 2_000_000_000
+"""Nanoseconds after which two changes of a directory surely have different times."""
 
 
 class DocumentFolders:
@@ -81,6 +84,17 @@ class DocumentFolders:
                 yield from directories(agent)
             else:
                 yield os.path.join(agent, quoted(session_id))
+
+    def touched(self, *beside: str) -> tuple[int, int] | None:
+        """Return what differs once a document came or went, also one level below ``beside``.
+
+        None if that was just now: another may follow, and leave the same time.
+        """
+        just_now = time.time_ns() - _TELLS_APART
+        agents = directories(self.root)
+        within = [each for top in (*agents, *beside) for each in directories(top)]
+        times = [_touched(each) for each in (self.root, *beside, *agents, *within)]
+        return None if max(times) > just_now else (len(times), hash(tuple(times)))
 
     def find(self, checkpoint_id: str, likely: str | None = None) -> str | None:
         """Return the path of a checkpoint's document, looked for first where it may well be."""
@@ -235,6 +249,13 @@ def is_hashed(part: str) -> bool:
 def unquoted(part: str) -> str:
     """Return the name that a part of a path tells."""
     return unquote(part, errors="surrogatepass")
+
+
+def _touched(path: str) -> int:
+    try:
+        return os.stat(path).st_mtime_ns
+    except FileNotFoundError:  # removed as empty meanwhile, or not made yet
+        return 0
 
 
 def directories(path: str) -> list[str]:

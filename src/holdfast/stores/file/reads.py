@@ -87,7 +87,7 @@ class FileReads:
         return sorted({i for i, _ in documents if i.startswith(prefix) and i > after})[:limit]
 
     def query(self, query: Query) -> list[CheckpointInfo]:
-        """Return the records asked for, newest first."""
+        """Return the records asked for, in the order asked for."""
         now = datetime.now(UTC)
         if query.ids is not None:
             places = self.places(set(query.ids))
@@ -97,7 +97,8 @@ class FileReads:
         if query.before is not None:
             last = next(self.summaries(self.places([query.before])), None)
             found = [each for each in found if last is not None and each < last]
-        return [each.info for each in found[::-1][: query.limit]]
+        ordered = found if query.oldest_first else found[::-1]
+        return [each.info for each in ordered[: query.limit]]
 
     def places(self, checkpoint_ids: Iterable[str]) -> Iterator[tuple[str, str]]:
         """Yield those of the ids that have a document, each with its path."""

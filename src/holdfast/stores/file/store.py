@@ -54,7 +54,7 @@ class FileStore(Store):
         self.allow_pickle = allow_pickle or fmt == "pickle"
         self._closed = False
         with translating(self.name, writing=True):
-            folders = DocumentFolders(self._root)
+            folders = self._folders = DocumentFolders(self._root)
             self._notes = Notes(folders)
             self._chunks = ChunkFiles(self._root)
             self._reads = FileReads(folders, self.allow_pickle)
@@ -110,6 +110,10 @@ class FileStore(Store):
     def stats(self) -> Stats:
         with self._working():
             return self._reads.stats(self._chunks.sizes())
+
+    def glance(self) -> tuple[int, int] | None:
+        with self._working():
+            return self._folders.touched(self._notes.root)
 
     def close(self) -> None:
         self._closed = True

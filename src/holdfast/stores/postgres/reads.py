@@ -106,21 +106,26 @@ class PostgresReads:
         ) and (name := _session_of(query)):
             rows = yield from self._ask(sql.NEWEST, *name, now(), query.limit)
             return [record_of(row) for row in rows]
-        where = Where(query)
+        parts = [Where(query)]
+        if query.until is not None:  # what was made before it and written after comes last
+            parts.insert(len(parts) if query.oldest_first else 0, Where(query, placed_later=True))
         found: list[CheckpointInfo] = []
-        if query.until is not None:
-            rows = yield from self._ask(*Where(query, placed_later=True).select(None))
-            found = list(filter(query.tagged, map(record_of, rows)))[: query.limit]
-        if not query.tags:
+        for part in parts:
             left = None if query.limit is None else query.limit - len(found)
-            rows = yield from self._ask(*where.select(left))
-            return [*found, *map(record_of, rows)]
+            found += yield from self._matching(query, part, left)
+        return found
+
+    def _matching(
+        self, query: Query, where: Where, limit: int | None
+    ) -> PostgresPlan[list[CheckpointInfo]]:
+        if not query.tags:
+            return list(map(record_of, (yield from self._ask(*where.select(limit)))))
         rows = yield from self._ask(*where.select(PAGE))
+        found: list[CheckpointInfo] = []
         while True:
             found += filter(query.tagged, map(record_of, rows))
-            enough = query.limit is not None and len(found) >= query.limit
-            if enough or len(rows) < PAGE:
-                return found[: query.limit]
+            if (limit is not None and len(found) >= limit) or len(rows) < PAGE:
+                return found[:limit]
             rows = yield from self._ask(*where.select(PAGE, rows[-1][0]))
 
     def heads(self, agent_id: str | None = None) -> PostgresPlan[list[SessionInfo]]:
@@ -157,14 +162,19 @@ class Where:
         self._conditions: list[str] = []
         self._values: list[Any] = []
         self._records = sql.SELECT_RECORDS
-        self._order = sql.NEWEST_FIRST
+        self._is_forward = query.oldest_first
+        self._order = sql.OLDEST_FIRST if query.oldest_first else sql.NEWEST_FIRST
         self._add_names(query)
         if query.ids is not None:
             self._add("c.id = ANY ({})", [key_of(name) for name in set(query.ids)])
         if query.parent_id is not None:
             self._add("c.parent = {}", key_of(query.parent_id))
+        if query.parent_ids is not None:
+            self._add("c.parent = ANY ({})", [key_of(name) for name in set(query.parent_ids)])
         if query.handoff_target is not None:
             self._add_text("c.target", query.handoff_target)
+        if query.is_offered:
+            self._add("c.target IS NOT NULL")
         if query.since is not None:
             self._add("c.seq >= {}", bound_of(query.since))
             self._add(sql.MADE_SINCE, microseconds(query.since))
@@ -183,7 +193,7 @@ class Where:
         if name := _session_of(query):
             # Nothing to join: what the sessions would tell is known.
             self._records = sql.SELECT_RECORDS_OF_SESSION
-            self._order = f"c.session DESC, {sql.NEWEST_FIRST}"
+            self._order = f"c.session{'' if query.oldest_first else ' DESC'}, {self._order}"
             self._values += name
             self._conditions.append(sql.OF_SESSION)
         else:
@@ -213,12 +223,12 @@ class Where:
             self._conditions.append("false")
         return is_text(text)
 
-    def select(self, limit: int | None, older_than: int | None = None) -> tuple[Any, ...]:
-        """Return the statement, newest first, and its values."""
+    def select(self, limit: int | None, behind: int | None = None) -> tuple[Any, ...]:
+        """Return the statement and its values; for what comes behind a place, if one is given."""
         conditions, values = list(self._conditions), [*self._values]
-        if older_than is not None:
-            values.append(older_than)
-            conditions.append(f"c.seq < ${len(values)}")
+        if behind is not None:
+            values.append(behind)
+            conditions.append(f"c.seq {'>' if self._is_forward else '<'} ${len(values)}")
         values.append(limit)
         where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
         statement = f"{self._records} {where} ORDER BY {self._order} LIMIT ${len(values)}"

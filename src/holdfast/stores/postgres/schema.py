@@ -498,6 +498,7 @@ LOAD_NEWEST = """
 """
 NEWEST = "SELECT * FROM holdfast.newest($1, $2, $3, $4, $5)"
 NEWEST_FIRST = "c.seq DESC"
+OLDEST_FIRST = "c.seq"
 MADE_SINCE = "(c.made IS NULL OR c.made >= {})"
 PLACED_LATER = """
     c.seq = ANY (ARRAY(SELECT m.seq FROM holdfast.checkpoints m WHERE m.made < {} AND m.seq >= {}))

@@ -51,11 +51,15 @@ class Ordered(NamedTuple):
     key: bytes
     lead: bytes = b""
 
-    def page(self, low: bytes, high: bytes, count: int | None) -> RedisCommand:
-        """Ask for the newest members from low on and below high."""
-        bounds = (b"(" + self.lead + high, b"[" + self.lead + low)
+    def page(
+        self, low: bytes, high: bytes, count: int | None, is_forward: bool = False
+    ) -> RedisCommand:
+        """Ask for the newest members from low on and below high, or for the oldest."""
+        first, last = b"[" + self.lead + low, b"(" + self.lead + high
         limit = () if count is None else ("LIMIT", 0, count)
-        return ("ZREVRANGEBYLEX", self.key, *bounds, *limit)
+        if is_forward:
+            return ("ZRANGEBYLEX", self.key, first, last, *limit)
+        return ("ZREVRANGEBYLEX", self.key, last, first, *limit)
 
     def places(self, members: list[bytes]) -> Iterator[bytes]:
         """Return the members as places of records."""
@@ -147,7 +151,7 @@ class RedisReads:
         return found
 
     def query(self, query: Query) -> RedisPlan[list[CheckpointInfo]]:
-        """Return the records asked for, newest first."""
+        """Return the records asked for, in the order asked for."""
         now = datetime.now(UTC)
         if query.limit is not None and query.limit <= 0:
             return []
@@ -160,13 +164,15 @@ class RedisReads:
             high = last.place
         if query.ids is not None:
             placed = (yield from self._records(set(query.ids))).values()
-            older = [info for at, info in sorted(placed, reverse=True, key=_PLACE) if at < high]
+            in_order = sorted(placed, reverse=not query.oldest_first, key=_PLACE)
+            older = [info for at, info in in_order if at < high]
             return [info for info in older if query.admits(info, now)][: query.limit]
         sets = yield from self._sets(query)
         if query.limit is None:
             listed = yield from self._all_of(sets, low, high)
-            return [info for info in listed if query.admits(info, now)]
-        return (yield from self._newest_of(sets, low, high, query, query.limit, now))
+            ordered = listed[::-1] if query.oldest_first else listed
+            return [info for info in ordered if query.admits(info, now)]
+        return (yield from self._first_of(sets, low, high, query, query.limit, now))
 
     def _sets(self, query: Query) -> RedisPlan[list[Ordered]]:
         """Return the smallest sets that hold everything a query asks for."""
@@ -174,10 +180,17 @@ class RedisReads:
         agent, session = query.agent_id, query.session_id
         if query.parent_id is not None:
             return [Ordered(keys.children, as_bytes(query.parent_id) + b"\0")]
+        if query.parent_ids is not None:
+            parents = set(query.parent_ids)
+            return [Ordered(keys.children, as_bytes(each) + b"\0") for each in parents]
         if agent is not None and session is not None:
             return [Ordered(keys.session(agent, session))]
         if query.handoff_target is not None:
             return [Ordered(keys.targets, as_bytes(query.handoff_target) + b"\0")]
+        if query.is_offered:
+            (members,) = yield [("ZRANGE", keys.targets, 0, -1)]
+            leads = {member.partition(b"\0")[0] + b"\0" for member in members}
+            return [Ordered(keys.targets, lead) for lead in sorted(leads)]
         if session is not None or query.session_prefix is not None:
             sessions = yield from self._sessions(query)
             if len(sessions) <= _FEW:
@@ -200,7 +213,7 @@ class RedisReads:
         pairs = map(parted, members)
         return [pair if agent is not None else pair[::-1] for pair in pairs]
 
-    def _newest_of(
+    def _first_of(
         self,
         sets: list[Ordered],
         low: bytes,
@@ -214,13 +227,15 @@ class RedisReads:
         page = limit
         while more and len(found) < limit:
             page = min(page, BATCH)
-            pages = yield [each.page(low, high, page) for each in sets]
+            pages = yield [each.page(low, high, page, query.oldest_first) for each in sets]
             places = sorted(
                 (at for each, got in zip(sets, pages, strict=True) for at in each.places(got)),
-                reverse=True,
+                reverse=not query.oldest_first,
             )[:page]
             more = len(places) == page
-            if more:
+            if more and query.oldest_first:
+                low = places[-1] + b"\0"  # behind it
+            elif more:
                 high = places[-1]
             ids = list(map(id_at, places))
             infos = yield from self._infos(ids)

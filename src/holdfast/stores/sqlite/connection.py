@@ -75,10 +75,11 @@ class Connections:
         if durability not in ("full", "normal"):
             raise InvalidArgumentError(f'durability is "full" or "normal", not {durability!r}')
         self.path = path
+        self._place = Path(os.path.abspath(path))  # the program may go to another directory
         self.name = f"the SQLite store {path}"
         self.durability = durability
         self.closed = False
-        self.allowance = guard.Allowance(path)
+        self.allowance = guard.Allowance(self._place)
         self._in_child = in_child
         self._busy_seconds = patience.seconds(BUSY_SECONDS)
         waits = (_SHORTEST_WAIT, _LONGEST_WAIT)
@@ -86,8 +87,10 @@ class Connections:
             Rule(is_busy, seconds=self._busy_seconds, shortest=waits[0], longest=waits[1]),
         )
         self._make_links()
+        self._file: tuple[int, int] | None = None
         with self.errors():
             self._make_directory()
+            self._file = self._file_there()
             self.writer()
         forks.watch(self)
 
@@ -137,29 +140,43 @@ class Connections:
         return [self._writer, self._watcher, *self._readers]
 
     def check(self) -> None:
-        """Refuse a closed store."""
+        """Refuse a closed store, and one whose file is gone: nobody would find what is saved."""
         if self.closed:
             raise StoreClosedError(self.name)
+        if self._file_there() != self._file:
+            raise StoreConnectionError(
+                f"{self.name} was removed or replaced while it was open: put its file back, or "
+                "open the store anew"
+            )
+
+    def _file_there(self) -> tuple[int, int] | None:
+        try:
+            found = os.stat(self._place)
+        except FileNotFoundError:
+            return None
+        except OSError:  # SQLite tells what is wrong
+            return self._file
+        return found.st_dev, found.st_ino
 
     def _make_directory(self) -> None:
         try:
-            private_files.make_directories(os.path.abspath(self.path.parent))
+            private_files.make_directories(str(self._place.parent))
         except OSError as error:
             raise StoreConnectionError(
                 f"{self.name} cannot be opened: {error.strerror}: {self.path.parent}"
             ) from error
-        if self.path.is_dir():
+        if self._place.is_dir():
             raise StoreConnectionError(
                 f"{self.name} cannot be opened: it is a directory, not a file"
             )
         with suppress(OSError):  # SQLite tells why, and gives its other files the same mode
-            private_files.make_file(os.path.realpath(self.path))
+            private_files.make_file(os.path.realpath(self._place))
 
     def _connect(self) -> sqlite3.Connection:
-        guard.check_journal(self.path)
+        guard.check_journal(self._place)
         # isolation_level None: transactions begin and end where this code says so.
         db = sqlite3.connect(
-            self.path, timeout=self._busy_seconds, isolation_level=None, check_same_thread=False
+            self._place, timeout=self._busy_seconds, isolation_level=None, check_same_thread=False
         )
         try:
             guard.harden(db)
@@ -323,7 +340,7 @@ class Connections:
         except sqlite3.Error as error:
             if self.closed:
                 raise StoreClosedError(self.name) from error
-            raise translated(error, self.name, self.path) from error
+            raise translated(error, self.name, self._place) from error
         except UnicodeDecodeError as error:  # raised for the text of an error, too
             raise CheckpointIntegrityError(None, f"{self.path}: text that is no text") from error
 

@@ -101,10 +101,10 @@ class SqliteReads:
 
     def query(self, db: sqlite3.Connection, query: Query) -> list[RecordAtPlace]:
         """Return the records asked for, each with its place."""
-        if query.ids is not None and len(query.ids) > BATCH:
-            ids = list(set(query.ids))
-            parts = [self.query(db, replace(query, ids=part)) for part in batches(ids)]
-            together = sorted(chain.from_iterable(parts), key=itemgetter(0), reverse=True)
+        if (some := _in_parts(query)) is not None:
+            parts = [self.query(db, part) for part in some]
+            is_reversed = not query.oldest_first
+            together = sorted(chain.from_iterable(parts), key=itemgetter(0), reverse=is_reversed)
             return together[: query.limit]
         found: list[RecordAtPlace] = []
         for bounds in _untils(query):
@@ -141,6 +141,15 @@ def batches(rows: list[Any]) -> Iterator[list[Any]]:
         yield rows[start : start + BATCH]
 
 
+def _in_parts(query: Query) -> list[Query] | None:
+    """Return queries for a few names each, if there are more than one statement takes."""
+    if query.ids is not None and len(query.ids) > BATCH:
+        return [replace(query, ids=part) for part in batches(list(set(query.ids)))]
+    if query.parent_ids is not None and len(query.parent_ids) > BATCH:
+        return [replace(query, parent_ids=part) for part in batches(list(set(query.parent_ids)))]
+    return None
+
+
 def _bounds(prefix: str) -> tuple[str, str | bytes]:
     """Return the bounds of a prefix; any bytes come after all text."""
     low, high = text_bounds(prefix)
@@ -148,14 +157,15 @@ def _bounds(prefix: str) -> tuple[str, str | bytes]:
 
 
 def _untils(query: Query) -> list[tuple[str, list[Any]]]:
-    """Return what ``until`` requires, in parts that come one after the other, the newest first."""
+    """Return what ``until`` requires, in parts that come one after the other."""
     if query.until is None:
         return [("", [])]
     place = bound_of(query.until)
-    return [
+    parts = [
         (sql.PLACED_LATER, [place, microseconds(query.until)]),
         (sql.MADE_UNTIL, [place]),
     ]
+    return parts[::-1] if query.oldest_first else parts
 
 
 def _select(
@@ -164,7 +174,8 @@ def _select(
     where, values = _where(query, condition, bound)
     # Tags are compared by the caller, so with them the statement cannot know where to stop.
     limit = -1 if query.limit is None or query.tags else query.limit
-    statement = f"{sql.SELECT_RECORDS} {where} {sql.NEWEST_FIRST} LIMIT ?"
+    order = sql.OLDEST_FIRST if query.oldest_first else sql.NEWEST_FIRST
+    statement = f"{sql.SELECT_RECORDS} {where} {order} LIMIT ?"
     return db.execute(statement, (*values, limit))
 
 
@@ -189,8 +200,13 @@ def _where(query: Query, condition: str, bound: list[Any]) -> tuple[str, list[An
         require("s.session >= ? AND s.session < ?", low, high)
     if query.parent_id is not None:
         require("c.parent = ?", key_of(query.parent_id))
+    if query.parent_ids is not None:
+        parents = [key_of(i) for i in query.parent_ids]
+        require(f"c.parent IN ({','.join('?' * len(parents))})", *parents)
     if query.handoff_target is not None:
         require("c.target = ?", query.handoff_target)
+    if query.is_offered:
+        require("c.target IS NOT NULL")
     if query.since is not None:
         require(sql.MADE_SINCE, bound_of(query.since), microseconds(query.since))
     if query.before is not None:

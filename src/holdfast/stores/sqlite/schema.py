@@ -107,6 +107,7 @@ SELECT_RECORDS = f"""
 """  # noqa: S608
 ALIVE = "(c.expires IS NULL OR c.expires > ?)"
 NEWEST_FIRST = "ORDER BY c.seq DESC"
+OLDEST_FIRST = "ORDER BY c.seq"
 MADE_SINCE = "c.seq >= ? AND (c.made IS NULL OR c.made >= ?)"
 """A place is never before its time."""
 MADE_UNTIL = "c.seq < ?"
