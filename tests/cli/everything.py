@@ -14,8 +14,8 @@ from holdfast.cli.commands import COMMANDS, HIDDEN
 from holdfast.cli.parsing import Parser, parser_of
 from tests.cli.kit import Done
 
-LEFT_OUT = ("demo", "mcp", "wrap")
-"""They start programs of their own, and have tests of their own."""
+LEFT_OUT = ("demo", "mcp", "ui", "wrap")
+"""They start programs of their own or serve, and have tests of their own."""
 ENDING = {"watch": ["--timeout", "0"], "bisect": ["--python", "state != 1"]}
 """What a command needs to end, or to begin."""
 GIVEN = {"hook": '{"session_id": "s", "hook_event_name": "Stop"}'}

@@ -53,6 +53,7 @@ READING = [
     ["prune", "--last", "1", "--dry-run"],
     ["gc", "--dry-run"],
     ["rollback", "start", "--session", "fix-42", "--dry-run"],
+    ["adopt", "bolder", "--dry-run"],
     ["completion", "bash"],
 ]
 WRITING = [
@@ -74,7 +75,7 @@ WRITING = [
 ]
 
 
-ELSEWHERE = {"approve", "demo", "deny", "mcp", "resolve", "rewind", "watch", "wrap"}
+ELSEWHERE = {"approve", "demo", "deny", "mcp", "resolve", "rewind", "ui", "watch", "wrap"}
 """Commands that need another process, or a call that waits: their own tests check their shapes."""
 
 

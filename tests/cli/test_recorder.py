@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from holdfast import SyncClient, Workspace
+from holdfast import Snapshot, SyncClient, Workspace
+from holdfast.client.with_files import snapshot_of
+from holdfast.coding_agents.keeping import keep
 from holdfast.coding_agents.recorder import Recorder
 from holdfast.coding_agents.told import Moment, Told
 
@@ -174,3 +176,45 @@ def test_failures_are_in_the_name(recorder: Recorder, client: SyncClient) -> Non
     assert name is not None
     assert name.endswith("… (failed)")
     assert len(name) == 60
+
+
+class BusyWorkspace(Workspace):
+    """Files beside which another call ends as soon as they were looked at."""
+
+    rollout: Path
+
+    def snapshot_for_checkpoint(self, *args: Any, **more: Any) -> Snapshot:
+        found = super().snapshot_for_checkpoint(*args, **more)
+        Path(self.path, "other.txt").write_text("made\n")
+        with self.rollout.open("a") as file:
+            file.write('{"type": "event_msg", "payload": "other"}\n')
+        return found
+
+
+@pytest.mark.parametrize("way", ["Bash", "view_image", "rewind"])
+def test_a_call_that_ends_meanwhile_is_not_told_as_done_without_what_it_did(
+    client: SyncClient, project: Path, tmp_path: Path, way: str
+) -> None:
+    rollout = tmp_path / "rollout.jsonl"
+    rollout.write_text('{"type": "session_meta", "payload": {"id": "t"}}\n')
+    of_codex = {"program": "codex", "session": "s", "transcript": str(rollout)}
+    with Workspace(project, store=client) as workspace:
+        begun = Told(event="UserPromptSubmit", moment=Moment.PROMPT, prompt="Go", **of_codex)
+        Recorder(client, workspace).record(begun)
+    (project / "page.html").write_text("two\n")
+
+    with BusyWorkspace(project, store=client) as workspace:
+        workspace.rollout = rollout
+        if way == "rewind":
+            keep(client, workspace, client.sessions()[0], "before rewind", None)
+        else:
+            call = Told(event="PostToolUse", moment=Moment.CALL, tool=way, **of_codex)
+            Recorder(client, workspace).record(call)
+        made, _ = client.find(agent_id="codex", session_id="s")
+        files = snapshot_of(client, made)
+        assert files is not None
+        is_done = "other.txt" in {each.path for each in workspace.ls(files)}
+
+    kept = client.restore(made.checkpoint_id).execution_state["conversation"]
+    is_told = any(each["payload"] == "other" for each in kept["entries"])
+    assert is_done or not is_told

@@ -118,7 +118,7 @@ def test_what_is_not_written_as_it_has_to_be_decides_nothing(killed: Holdfast) -
     assert killed("resolve", effect_id).code == 2
     assert killed("resolve", effect_id, "--retry", "--failed").code == 2
     assert killed("resolve", "ffffffff", "--retry").code == 3
-    assert killed("resolve", "", "--retry").code == 3
+    assert killed("resolve", "", "--retry").code == 2
     assert unknown_id(killed) == effect_id
 
 

@@ -166,6 +166,10 @@ class RealProgram(ABC):
     def answer(self, path: str, body: Any, reply: Reply) -> tuple[str, bytes]:
         """Return the content type and the bytes of a reply, in the API that the program speaks."""
 
+    def unfinished(self, said: Said, what: str) -> Said:
+        """Return what is told where the call that names something had not ended: nothing of it."""
+        return [each for each in said if what not in str(each)]
+
     def beside(self, method: str, path: str, body: Any) -> tuple[int, str, bytes]:
         """Return the answer to a request that is not about the conversation."""
         return 404, "application/json", b"{}"

@@ -30,6 +30,7 @@ from tests.coding_agents.programs.codex import Codex
 from tests.coding_agents.terminal import Terminal
 
 MANY, SLOW, HELPED, HANGS = "Make many.", "Make it slowly.", "Have it made.", "Make it and hang."
+BESIDE = "Make both at once."
 HELPER = "Write the helper's file."
 THREE_FILES = [
     *("*** Update File: a.txt", "@@", "-one", "+two"),
@@ -70,6 +71,16 @@ SCRIPT: Script = {
         Reply("", [Write("helper.txt", "helped\n")]),
         Reply("", [Shell("echo more > more.txt")]),
         Reply("The file is there."),
+    ],
+    BESIDE: [
+        Reply(
+            "",
+            [
+                Shell("until [ -s b.txt ]; do sleep 0.02; done; echo a > a.txt"),
+                Shell("echo b > b.txt; until [ -e ../told ]; do sleep 0.02; done"),
+            ],
+        ),
+        Reply("Both are made."),
     ],
     HANGS: [
         Reply("", [Shell("echo made > made.txt; echo said")]),
@@ -138,6 +149,18 @@ def go_on(program: Codex, checkpoint: str) -> Asked:
     assert asked.code == 0, asked
     assert asked.requests[0].said[-1] == ("user", "Go on from here.")
     return asked
+
+
+def after_each_call(program: Codex, command: str) -> Callable[[], object]:
+    """Have something done as soon as the hook was told of a call; return what ends that."""
+    file = program.project / ".codex/hooks.json"
+    text = file.read_text()
+    known = re.search(r'"PostToolUse".*?"command": "([^"]*)"', text, re.DOTALL)
+    assert known is not None
+    head, _, rest = text.partition('"PostToolUse"')
+    rest = rest.replace(known[1], f"{known[1]}; {command}", 1)
+    file.write_text(f'{head}"PostToolUse"{rest}')
+    return lambda: file.write_text(text)
 
 
 def config(program: Codex) -> str:
@@ -232,6 +255,22 @@ def test_a_command_that_went_on_in_the_background_comes_back_with_its_end(codex:
     assert [kind for kind, _ in kinds] == ["call", "result", "call", "result"]
     assert kinds[2][1] == "write_stdin"
     assert "Process exited with code 4" in kinds[3][1]
+
+
+def test_a_call_that_has_done_its_work_and_still_runs_is_told_as_aborted(codex: Codex) -> None:
+    after_each_call(codex, "touch ../told")
+    told = codex.ask(BESIDE).requests[-1].said
+    session = main_session(codex)
+    assert [each[:10] for each in names(codex, session)[1:3]] == ["Bash until", "Bash echo "]
+
+    first = go_on(codex, point(codex, session, "Bash until"))
+    files = codex.files()
+    last = go_on(codex, point(codex, session, "Bash echo"))
+
+    assert files == codex.files() == {"a.txt": b"a\n", "b.txt": b"b\n"}
+    _, one, other, one_output, _ = told
+    assert first.requests[0].said[1:-1] == [one, other, ("result", "aborted"), one_output]
+    assert last.requests[0].said[:-1] == told
 
 
 def test_within_a_subagent_its_files_come_back_and_the_conversation_before_it(
@@ -483,17 +522,11 @@ def test_whenever_codex_is_killed_its_last_step_comes_back(codex: Codex, request
 def test_a_result_that_codex_was_killed_before_writing_is_told_to_the_model(
     codex: Codex,
 ) -> None:
-    file = codex.project / ".codex/hooks.json"
-    text = file.read_text()
-    command = re.search(r'"PostToolUse".*?"command": "([^"]*)"', text, re.DOTALL)
-    assert command is not None
     # As soon as it was told, Codex is no more: the result is not in its own file.
-    head, _, rest = text.partition('"PostToolUse"')
-    rest = rest.replace(command[1], f"{command[1]}; kill -9 $PPID", 1)
-    file.write_text(f'{head}"PostToolUse"{rest}')
+    undo = after_each_call(codex, "kill -9 $PPID")
 
     assert codex.ask(HANGS).code != 0
-    file.write_text(text)
+    undo()
     session = main_session(codex)
     asked = go_on(codex, point(codex, session, "Bash echo made"))
 

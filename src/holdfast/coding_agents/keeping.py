@@ -36,8 +36,9 @@ def keep(
     with workspace._local.mutex, workspace._alone():
         heads = client.find(agent_id=session.agent_id, session_id=session.session_id, limit=1)
         head = heads[0] if heads else session.head
-        snapshot = workspace.snapshot_for_checkpoint(before=before)
+        # Before the files: what ends in between is never told as done without what it did.
         state = _state_now(client, head)
+        snapshot = workspace.snapshot_for_checkpoint(before=before)
         if head.metadata.get("event") == EVENT and REWOUND_FROM not in head.metadata:
             known = snapshot_of(client, head)
             if known is not None and known.tree_id == snapshot.tree_id:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -77,12 +76,14 @@ class Recorder:
             if known is not None:
                 return replace(nothing, checkpoint_id=known.checkpoint_id)
             parent = newest[0] if newest else self._parent_session(told, agent)
-            snapshot = self._workspace.snapshot_for_checkpoint()
             is_read = told.moment is Moment.CALL and told.tool in program.read_only
-            if is_read and self._is_unchanged(newest, snapshot):
+            if is_read and newest and self._is_unchanged(newest[0], self._snapshot()):
                 return nothing
+            # Before the files: what ends in between is never told as done without what it did.
+            state = self._state(told)
+            snapshot = self._snapshot()
             known = next((each for each in newest if _is_same(each, told, name)), None)
-            if known is not None and self._is_unchanged(newest, snapshot):
+            if known is not None and self._is_unchanged(newest[0], snapshot):
                 return replace(nothing, checkpoint_id=known.checkpoint_id)
             checkpoint_id = put_with_files(
                 self._client,
@@ -91,7 +92,7 @@ class Recorder:
                 agent_id=agent,
                 session_id=session,
                 name=name,
-                state=self._state(told),
+                state=state,
                 tags=_tags(told, event_id),
                 parent=parent,
             )
@@ -106,7 +107,10 @@ class Recorder:
 
     def warm_up(self) -> None:
         """Look at all files once, so that the next event need only look at what changed."""
-        self._workspace.snapshot_for_checkpoint()
+        self._snapshot()
+
+    def _snapshot(self) -> Snapshot:
+        return self._workspace.snapshot_for_checkpoint()
 
     def _parent_session(self, told: Told, agent: str) -> CheckpointInfo | None:
         """Return what the first checkpoint of a session follows: that of a subagent its parent."""
@@ -115,10 +119,7 @@ class Recorder:
         heads = self._client.find(agent_id=agent, session_id=told.session, limit=1)
         return heads[0] if heads else None
 
-    def _is_unchanged(self, newest: Sequence[CheckpointInfo], snapshot: Snapshot) -> bool:
-        if not newest:
-            return False
-        head = newest[0]
+    def _is_unchanged(self, head: CheckpointInfo, snapshot: Snapshot) -> bool:
         if self._tree_of_head is None or self._tree_of_head[0] != head.checkpoint_id:
             before = snapshot_of(self._client, head)
             self._tree_of_head = (head.checkpoint_id, "" if before is None else before.tree_id)

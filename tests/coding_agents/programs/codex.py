@@ -103,6 +103,16 @@ class Codex(RealProgram):
                 found.append(("result", item["output"]))
         return found
 
+    def unfinished(self, said: Said, what: str) -> Said:
+        """Return the call with what Codex says, right behind it, of one that has no output."""
+        found: Said = []
+        for each in said:
+            if each[0] == "call" and what in str(each):
+                found += [each, ("result", "aborted")]
+            elif what not in str(each):
+                found.append(each)
+        return found
+
     def answer(self, path: str, body: Any, reply: Reply) -> tuple[str, bytes]:
         """Return a reply as events of a response."""
         last = body["input"][-1]

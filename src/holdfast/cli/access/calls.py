@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from holdfast.cli.access.parts import parts_of
 from holdfast.session.history import calls_in
+from holdfast.stores.base import Query
 
 if TYPE_CHECKING:
     from holdfast.client import SyncClient
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 
 def calls_of(client: SyncClient, info: CheckpointInfo) -> list[Effect]:
     """Return all calls up to a checkpoint, the oldest first."""
-    return calls_in(client.restore(info.checkpoint_id, on_unknown="raw").effects)
+    return calls_in(parts_of(client, info, "effects")["effects"])
 
 
 def calls_after(client: SyncClient, info: CheckpointInfo) -> list[Effect]:
@@ -26,14 +28,9 @@ def calls_after(client: SyncClient, info: CheckpointInfo) -> list[Effect]:
 
 def calls_since(client: SyncClient, info: CheckpointInfo) -> list[Effect]:
     """Return the calls between the checkpoint before and this one."""
-    from holdfast.errors import CheckpointNotFoundError
-
     calls = calls_of(client, info)
-    if not calls or info.parent_id is None:
+    parents = client.store.query(Query(ids=[info.parent_id])) if info.parent_id else []
+    if not calls or not parents:  # the first, or what was before is pruned
         return calls
-    try:
-        parent = client.restore(info.parent_id, on_unknown="raw")
-    except CheckpointNotFoundError:  # pruned
-        return calls
-    known = {call.id for call in calls_in(parent.effects)}
+    known = {call.id for call in calls_of(client, parents[0])}
     return [call for call in calls if call.id not in known and not call.abandoned]

@@ -67,6 +67,16 @@ class Names:
         known = [each.session_id for each in self.sessions]
         raise NotFound(f"there is no session {brief(given)}", close_to(given, known))
 
+    def session_of(self, agent_id: str, session_id: str) -> SessionInfo:
+        """Return the session of exactly that agent and name."""
+        for each in self.sessions:
+            if (each.agent_id, each.session_id) == (agent_id, session_id):
+                return each
+        whole = f"{agent_id}/{session_id}"
+        raise NotFound(
+            f"there is no session {brief(whole)}", close_to(whole, map(name_of, self.sessions))
+        )
+
     def checkpoint(self, given: str | None, session: str | None = None) -> CheckpointInfo:
         """Return the checkpoint that is meant; the head if none is named."""
         given = "@" if given is None else given
@@ -163,7 +173,7 @@ class Names:
         steps = sum(int(each or 1) for each in counts if not is_far) if counts else len(back)
         if not steps and not is_far:
             return info
-        older = self.client.ancestors(info.checkpoint_id)
+        older = self.client.ancestors(info.checkpoint_id, None if is_far else steps)
         if is_far or steps > len(older):
             raise NotFound(
                 f"{brief(given)} goes back too far: there are {len(older)} checkpoints before"

@@ -67,9 +67,9 @@ class LazyClient:
         """What carries out plans on the store."""
         return self._client.runtime
 
-    def ancestors(self, checkpoint_id: str) -> list[CheckpointInfo]:
+    def ancestors(self, checkpoint_id: str, limit: int | None = None) -> list[CheckpointInfo]:
         """Return the parent of a checkpoint, its parent, and so on."""
-        return self._client.ancestors(checkpoint_id)
+        return self._client.ancestors(checkpoint_id, limit)
 
     def interrupts(self) -> list[OpenInterrupt]:
         """Return what LangGraph threads wait for an answer to."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
-from holdfast.cli.exits import OK, Ambiguous, NotFound, Refused
+from holdfast.cli.exits import OK, Ambiguous, NotFound, Refused, UsageError
 from holdfast.cli.output.terminal import Terminal
 from holdfast.cli.parsing import Parser, close_to
-from holdfast.core.json_form import to_json
+from holdfast.core.json_form import from_json, to_json
+from holdfast.errors import HoldfastError
 from holdfast.system.terminal_text import clean
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from holdfast.session.approval import Question
 
 SHORT = 8
+SHORTEST = 6
 
 
 def add_question(parser: Parser) -> None:
@@ -23,7 +25,15 @@ def add_question(parser: Parser) -> None:
     parser.add_argument("-m", "--reason", metavar="TEXT", help="why")
 
 
+def check_call(given: str) -> None:
+    """Refuse the beginning of an id that is so short that it may mean any call."""
+    if len(given) < SHORTEST:
+        raise UsageError(f"give at least {SHORTEST} characters of the id, not {given!r}")
+
+
 def find_question(client: SyncClient, given: str) -> Question:
+    """Return the call that waits for approval and is meant by the beginning of its id."""
+    check_call(given)
     waiting = client.pending()
     found = [each for each in waiting if each.effect_id.startswith(given)]
     if len(found) > 1:
@@ -51,11 +61,43 @@ def find_question(client: SyncClient, given: str) -> Question:
 
 def tell_decision(asked: Question, allowed: bool, options: Namespace, terminal: Terminal) -> int:
     if terminal.json:
-        terminal.emit({"call": question_json(asked), "allowed": allowed, "reason": options.reason})
+        terminal.emit(decided_json(asked, allowed, options.reason))
     else:
         word = terminal.paint("allowed", "good") if allowed else terminal.paint("refused", "bad")
         terminal.line(f"{word}: {clean(str(asked))}")
     return OK
+
+
+def decided_json(asked: Question, allowed: bool, reason: str | None) -> dict[str, Any]:
+    """Return what was decided of a call, in JSON."""
+    return {"call": question_json(asked), "allowed": allowed, "reason": reason}
+
+
+def replaced(values: list[Any]) -> dict[str, Any]:
+    """Return the arguments that replace those of a call: by place, by name, or both.
+
+    They are in the typed form of JSON.
+    """
+    found: dict[str, Any] = {}
+    for each in values:
+        try:
+            value = from_json(each, on_unknown="raw")
+        except (ValueError, RecursionError, HoldfastError) as error:
+            raise UsageError(f"other arguments: {error}") from None
+        if isinstance(value, list) and "args" not in found:
+            found["args"] = tuple(value)
+        elif isinstance(value, dict) and all(map(is_name, value)) and "kwargs" not in found:
+            found["kwargs"] = value
+        else:
+            raise UsageError(
+                "give one list for arguments by place, or one object for arguments by name"
+            )
+    return found
+
+
+def is_name(key: object) -> bool:
+    """Return whether a function can have an argument of that name."""
+    return isinstance(key, str) and key.isidentifier()
 
 
 def question_json(asked: Question) -> dict[str, Any]:

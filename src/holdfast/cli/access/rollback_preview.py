@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,6 +27,20 @@ if TYPE_CHECKING:
     from holdfast.workspace import Restored
 
 _LISTED = 10
+
+
+@dataclass(frozen=True)
+class Terms:
+    """How far a rollback may go, as whoever asked for it said."""
+
+    scope: str = "all"
+    """What goes back: ``all``, ``state`` or ``files``."""
+    accept_irreversible: bool = False
+    takeover: bool = False
+    workspace: Path | None = None
+    """Where the files are, if that was said."""
+    tools: Sequence[Callable[..., Any]] = ()
+    """Functions that undo calls."""
 
 
 @dataclass(frozen=True)
@@ -77,8 +90,7 @@ def look(
     session: SessionInfo,
     target: CheckpointInfo,
     files: SessionFiles | None,
-    options: Namespace,
-    tools: Sequence[Callable[..., Any]] = (),
+    terms: Terms,
 ) -> RollbackPreview:
     """Return what would be done; an error if it cannot be."""
     from holdfast.cli.access.calls import calls_after, calls_of
@@ -88,13 +100,15 @@ def look(
     known = {call.id for call in calls_of(client, target)}
     calls = [*calls_of(client, session.head), *calls_after(client, session.head)]
     since: list[Effect] = []
-    if options.scope != "files":  # the files alone undo no call
+    if terms.scope != "files":  # the files alone undo no call
         left = [call for call in calls if call.id not in known and not call.abandoned]
         since = [call for call in left if call.stands()]
     lasting = [call for call in since if call.is_final or call.is_unknown]
     undone = [call for call in since if call not in lasting]
-    _check_given(Functions(named(tools)), [call for call in undone if call.compensate is not None])
-    if lasting and not options.accept_irreversible:
+    _check_given(
+        Functions(named(terms.tools)), [call for call in undone if call.compensate is not None]
+    )
+    if lasting and not terms.accept_irreversible:
         raise Refused(
             "this would go back past what cannot be undone:\n"
             + "\n".join(f"  {_told(call)}" for call in lasting)
@@ -102,7 +116,7 @@ def look(
         )
     tree = snapshot_of(client, target)
     planned = None
-    workspace = None if files is None or options.scope == "state" else files.workspace
+    workspace = None if files is None or terms.scope == "state" else files.workspace
     if workspace is not None and tree is not None:
         planned = workspace.restore(tree, dry_run=True)
     changes = client.diff(session.head.checkpoint_id, target.checkpoint_id).part("$")
@@ -165,6 +179,8 @@ def preview_files(planned: Restored, folder: str, terminal: Terminal) -> None:
 def as_json(going: RollbackPreview, done: RolledBack | None) -> dict[str, Any]:
     """Return what is or would be done, in JSON."""
     files = going.files
+    undone = going.undone if done is None else done.compensated
+    remaining = going.standing if done is None else done.remaining
     return {
         "agent_id": going.session.agent_id,
         "session_id": going.session.session_id,
@@ -177,7 +193,8 @@ def as_json(going: RollbackPreview, done: RolledBack | None) -> dict[str, Any]:
         if files is None
         else {"written": list(files.written), "removed": list(files.removed)},
         "workspace": going.folder,
-        "undone": [call.id for call in (going.undone if done is None else done.compensated)],
-        "remaining": [call.id for call in (going.standing if done is None else done.remaining)],
+        "undone": [call.id for call in undone],
+        "remaining": [call.id for call in remaining],
+        "calls": {call.id: str(call) for call in (*undone, *remaining)},
         "problems": {} if done is None else dict(done.problems),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
@@ -12,7 +13,8 @@ from holdfast.errors import HoldfastError
 
 if TYPE_CHECKING:
     from holdfast.cli.access.opening import LazyClient
-    from holdfast.stores.base import SessionInfo
+    from holdfast.client import SyncClient
+    from holdfast.stores.base import Note, SessionInfo
 
 Standing = Literal["running", "waiting", "failed", "handed off", "ended", "stopped", "cut off"]
 _LAST_STEP = "end"
@@ -21,11 +23,25 @@ _LAST_STEP = "end"
 _ASKED = "/approvals"
 
 
-def standing_of(client: LazyClient, session: SessionInfo) -> Standing | None:
+def standing_of(client: SyncClient | LazyClient, session: SessionInfo) -> Standing | None:
     """Return how a session stands; None where no program keeps a lease: then nobody knows."""
-    if _waits(client, session):
-        return "waiting"
-    last = _last_lease(client, session)
+    return standings_of(client, [session])[session.agent_id, session.session_id]
+
+
+def standings_of(
+    client: SyncClient | LazyClient, sessions: Sequence[SessionInfo]
+) -> dict[tuple[str, str], Standing | None]:
+    """Return how each of some sessions stands, by its agent and name."""
+    waiting = _waiting(client, sessions)
+    leases = _last_leases(client, sessions)
+    return {
+        key: "waiting" if key in waiting else _standing(each, leases.get(_scope(each)))
+        for each in sessions
+        for key in [(each.agent_id, each.session_id)]
+    }
+
+
+def _standing(session: SessionInfo, last: tuple[bool, str, datetime] | None) -> Standing | None:
     if last is None:
         return "failed" if _has_failed(session) else None
     is_released, owner, until = last
@@ -42,18 +58,36 @@ def _has_failed(session: SessionInfo) -> bool:
     return bool(session.head.metadata.get("failed")) and session.head.handoff_target is None
 
 
-def _waits(client: LazyClient, session: SessionInfo) -> bool:
+def _waiting(
+    client: SyncClient | LazyClient, sessions: Sequence[SessionInfo]
+) -> set[tuple[str, str]]:
     if not client.store.notes([_ASKED], 0, 1):
-        return False
-    waiting = client.pending(session.agent_id)
-    return any(each.session_id == session.session_id for each in waiting)
+        return set()
+    agents = {each.agent_id for each in sessions}
+    found = client.pending(agents.pop() if len(agents) == 1 else None)
+    return {(each.agent_id, each.session_id) for each in found}
 
 
-def _last_lease(client: LazyClient, session: SessionInfo) -> tuple[bool, str, datetime] | None:
-    """Return whether the last lease was given back, whose it was, and until when."""
+def _scope(session: SessionInfo) -> str:
     agent = quote(session.agent_id, safe="", errors="surrogatepass")
+    return f"/sessions/{agent}/{session.session_id}"
+
+
+def _last_leases(
+    client: SyncClient | LazyClient, sessions: Sequence[SessionInfo]
+) -> dict[str, tuple[bool, str, datetime]]:
+    """Return whether the last lease was given back, whose it was, and until when, by scope."""
+    noted: dict[str, list[Note]] = {}
+    scopes = list(map(_scope, sessions))
+    for note in client.store.notes(scopes) if scopes else ():
+        noted.setdefault(note.scope, []).append(note)
+    found = {scope: _last_lease(notes) for scope, notes in noted.items()}
+    return {scope: last for scope, last in found.items() if last is not None}
+
+
+def _last_lease(notes: list[Note]) -> tuple[bool, str, datetime] | None:
     last, is_released, value = 0, False, None
-    for note in client.store.notes([f"/sessions/{agent}/{session.session_id}"]):
+    for note in notes:
         kind, _, rest = note.key.partition("/")
         number, _, mark = rest.partition("/")
         if kind != "lease" or not (number.isascii() and number.isdecimal() and len(number) < 19):

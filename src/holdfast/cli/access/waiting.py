@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.access.langgraph_threads import asked_json
 from holdfast.cli.access.questions import question_json
 from holdfast.core.json_form import to_json
-from holdfast.stores.base import Query
 
 if TYPE_CHECKING:
     from holdfast.client import SyncClient
@@ -45,9 +45,7 @@ def what_waits(client: SyncClient) -> Waiting:
 
 
 def _open_offers(client: SyncClient) -> dict[str, int]:
-    targets = {i.handoff_target for i in client.store.query(Query()) if i.handoff_target}
-    counted = {agent: len(client.inbox(agent)) for agent in sorted(targets)}
-    return {agent: number for agent, number in counted.items() if number}
+    return dict(sorted(Counter(offer.to_agent for offer in client.inbox()).items()))
 
 
 def call_json(call: UnknownCall) -> dict[str, Any]:

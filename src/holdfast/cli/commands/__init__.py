@@ -1,5 +1,6 @@
 """All commands, with one line about each. A command is the module of its name in this package,
 which has ``set_up(parser)`` and ``run(options, terminal)``; only the one that is used is imported.
+That of a layer above is named with its package.
 """
 
 from __future__ import annotations
@@ -20,11 +21,13 @@ class Command:
     name: str
     group: str
     summary: str
+    module: str | None = None
+    """Where it is, if not in the module of its name here."""
 
     def set_up(self, parser: Parser) -> None:
         """Add its arguments to a parser, and what it runs."""
-        module = self.name.strip("_") + ("_" if iskeyword(self.name) else "")
-        import_module(f"{__name__}.{module}").set_up(parser)
+        own = self.name.strip("_") + ("_" if iskeyword(self.name) else "")
+        import_module(self.module or f"{__name__}.{own}").set_up(parser)
 
 
 START, LOOK, GO, PLAN, TOGETHER, KEEP, AGENTS, HIDDEN = (
@@ -39,7 +42,7 @@ START, LOOK, GO, PLAN, TOGETHER, KEEP, AGENTS, HIDDEN = (
 )
 GROUPS = (START, LOOK, GO, PLAN, TOGETHER, KEEP, AGENTS)
 
-_ROWS = (
+_ROWS: tuple[tuple[str, ...], ...] = (
     ("init", START, "make a store here, in .holdfast/"),
     ("status", START, "which store this is, what is in it and what waits"),
     ("demo", START, "watch an agent being killed, resumed, rolled back and forked"),
@@ -51,10 +54,12 @@ _ROWS = (
     ("replay", LOOK, "what was recorded, step by step; nothing is executed"),
     ("bisect", LOOK, "find the first checkpoint that is bad"),
     ("watch", LOOK, "show new checkpoints as they come"),
+    ("ui", LOOK, "see, compare and steer runs in a browser", "holdfast.ui.command"),
     ("rollback", GO, "take a session back to a checkpoint"),
     ("rewind", GO, "take files and conversation of a coding agent back together"),
     ("undo", GO, "undo the last rollback or rewind of a session"),
     ("fork", GO, "begin a new session at a checkpoint"),
+    ("adopt", GO, "have a session go on from the head of another"),
     ("snapshot", GO, "keep a directory as it is now"),
     ("restore", GO, "put the files of a checkpoint into a directory"),
     ("tasks", PLAN, "the plan of a session, and how far it has come"),

@@ -7,12 +7,10 @@ from argparse import Namespace
 from typing import Any
 
 from holdfast.cli.access.opening import open_client
-from holdfast.cli.access.questions import add_question, find_question, tell_decision
+from holdfast.cli.access.questions import add_question, find_question, replaced, tell_decision
 from holdfast.cli.exits import UsageError
 from holdfast.cli.output.terminal import Terminal
 from holdfast.cli.parsing import Parser
-from holdfast.core.json_form import from_json
-from holdfast.errors import HoldfastError
 
 
 def set_up(parser: Parser) -> None:
@@ -47,24 +45,11 @@ def run(options: Namespace, terminal: Terminal) -> int:
 
 def edited(given: list[str]) -> dict[str, Any]:
     """Return the arguments that replace those of a call: by place, by name, or both."""
-    found: dict[str, Any] = {}
+    values = []
     for text in given:
         try:
-            value = from_json(json.loads(text), on_unknown="raw")
-        except (ValueError, RecursionError, HoldfastError) as error:
+            values.append(json.loads(text))
+            replaced(values)
+        except (ValueError, RecursionError, UsageError) as error:
             raise UsageError(f"--args {text[:60]}: {error}") from None
-        if isinstance(value, list) and "args" not in found:
-            found["args"] = tuple(value)
-        elif isinstance(value, dict) and all(map(is_name, value)) and "kwargs" not in found:
-            found["kwargs"] = value
-        else:
-            raise UsageError(
-                f"--args {text[:60]}: give one list for arguments by place, or one object for "
-                "arguments by name"
-            )
-    return found
-
-
-def is_name(key: object) -> bool:
-    """Return whether a function can have an argument of that name."""
-    return isinstance(key, str) and key.isidentifier()
+    return replaced(values)

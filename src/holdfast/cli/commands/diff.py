@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.access.naming import Names
@@ -69,15 +70,10 @@ def run(options: Namespace, terminal: Terminal) -> int:
             old = _parent(names, new)
         else:
             old = new if with_now else names.checkpoint(options.a, options.session)
-        changes = Diff()
+        seen = Compared()
         if not files_only and not with_now:
-            changes = client.diff(old.checkpoint_id, new.checkpoint_id)
-            left_out = [part for part in PARTS if part not in chosen] if chosen else ["effects"]
-            for part in left_out:
-                changes = without(changes, PARTS[part])
-        said = None
-        if changes and not chosen and not options.all:
-            said = _said(client, old, new)
+            seen = compared(client, old, new, chosen, options.all)
+        changes, said, hidden = seen.changes, seen.said, seen.hidden
         files = None
         is_coding = "program" in old.metadata and "program" in new.metadata
         lines: dict[str, tuple[int, int]] = {}
@@ -87,15 +83,8 @@ def run(options: Namespace, terminal: Terminal) -> int:
             if files and is_coding and not options.text and changed_files(files) <= MANY:
                 texts = files_changed(client, old, after, text=True)
                 lines = lines_by_file("" if texts is None else texts.text or "")
-    changes = without(changes, "workspace")
-    hidden = 0
-    if not options.all:
-        every, changes = changes, without_plumbing(changes, new.framework, said is not None)
-        if is_coding and not chosen:
-            changes = without(changes, "$")
-        hidden = _count(every) - _count(changes)
     if terminal.json:
-        terminal.emit(_json(old, None if with_now else new, changes, files, said))
+        terminal.emit(diff_json(old, None if with_now else new, changes, files, said))
         return OK
     shown = file_lines(files, terminal, lines) if files else []
     spoken = said.lines(terminal) if said else []
@@ -112,6 +101,38 @@ def run(options: Namespace, terminal: Terminal) -> int:
         own = f" (but {many(hidden, 'change')} in what the {whose}: --all)"
         terminal.line("no changes" + (own if hidden else ""))
     return OK
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What changed between two checkpoints, but for their files."""
+
+    changes: Diff = field(default_factory=Diff)
+    said: MessageChanges | None = None
+    hidden: int = 0
+    """How many changes are left out, as a framework or a hook keeps them for itself."""
+
+
+def compared(
+    client: SyncClient,
+    old: CheckpointInfo,
+    new: CheckpointInfo,
+    chosen: Sequence[str] = (),
+    every: bool = False,
+) -> Compared:
+    """Compare the chosen parts of two checkpoints; without any, all but the record of calls."""
+    changes = client.diff(old.checkpoint_id, new.checkpoint_id)
+    left_out = [part for part in PARTS if part not in chosen] if chosen else ["effects"]
+    for part in left_out:
+        changes = without(changes, PARTS[part])
+    said = _said(client, old, new) if changes and not chosen and not every else None
+    changes = without(changes, "workspace")
+    if every:
+        return Compared(changes, said)
+    kept = without_plumbing(changes, new.framework, said is not None)
+    if "program" in old.metadata and "program" in new.metadata and not chosen:
+        kept = without(kept, "$")
+    return Compared(kept, said, _count(changes) - _count(kept))
 
 
 def _said(client: SyncClient, old: CheckpointInfo, new: CheckpointInfo) -> MessageChanges | None:
@@ -140,13 +161,14 @@ def _parent(names: Names, info: CheckpointInfo) -> CheckpointInfo:
     return names.checkpoint(info.parent_id)
 
 
-def _json(
+def diff_json(
     old: CheckpointInfo,
     new: CheckpointInfo | None,
     changes: Diff,
     files: TreeDiff | None,
     said: MessageChanges | None,
 ) -> dict[str, Any]:
+    """Return what changed, in JSON."""
     return {
         "from": old.checkpoint_id,
         "to": None if new is None else new.checkpoint_id,

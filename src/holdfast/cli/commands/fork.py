@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from argparse import Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from holdfast.cli.access.forking import forked_json, free_name
 from holdfast.cli.access.links import link, say_hook, say_linked
 from holdfast.cli.access.naming import Names
 from holdfast.cli.access.opening import open_client
@@ -14,9 +14,6 @@ from holdfast.cli.output.checkpoints import step_of
 from holdfast.cli.output.terminal import Terminal
 from holdfast.cli.parsing import Parser, add_checkpoint, add_session
 from holdfast.system.terminal_text import clean
-
-if TYPE_CHECKING:
-    from holdfast.model import CheckpointInfo
 
 
 def set_up(parser: Parser) -> None:
@@ -56,16 +53,8 @@ def run(options: Namespace, terminal: Terminal) -> int:
         made = client.fork(source.checkpoint_id, session_id=name)
     is_linked = options.to is not None and link(options, options.to, source.agent_id, made)
     if terminal.json:
-        terminal.emit(
-            {
-                "checkpoint_id": made,
-                "agent_id": source.agent_id,
-                "session_id": name,
-                "parent_id": source.checkpoint_id,
-                "directory": None if options.to is None else str(options.to),
-                "linked": is_linked,
-            }
-        )
+        directory = None if options.to is None else str(options.to)
+        terminal.emit(forked_json(source, made, name, directory, is_linked))
     else:
         step = step_of(source)
         terminal.line(f"session {clean(name)} begins at {step} ({made})")
@@ -74,12 +63,3 @@ def run(options: Namespace, terminal: Terminal) -> int:
             say_linked(is_linked, terminal)
             say_hook(source, options.to, terminal)
     return OK
-
-
-def free_name(names: Names, source: CheckpointInfo) -> str:
-    """Return a name for a fork that no session of the agent has."""
-    taken = {each.session_id for each in names.sessions if each.agent_id == source.agent_id}
-    number = 1
-    while f"{source.session_id}.{number}" in taken:
-        number += 1
-    return f"{source.session_id}.{number}"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from argparse import Namespace
 
 from holdfast.cli.access.opening import open_client
+from holdfast.cli.access.upkeep import sweep
 from holdfast.cli.exits import OK
 from holdfast.cli.output.terminal import Terminal
 from holdfast.cli.output.units import many, size, span
 from holdfast.cli.parsing import Parser
-from holdfast.stores.base import Collected
 from holdfast.system.terminal_text import clean
 
 
@@ -33,17 +33,11 @@ def run(options: Namespace, terminal: Terminal) -> int:
     """Remove what nothing needs, and say what waits."""
     grace = span(options.grace)
     with open_client(options) as client, terminal.waiting("collecting"):
-        found = client.gc(grace, options.dry_run)
-        unneeded = client.gc(0, dry_run=True) if grace else None
-    left = Collected(0, 0)
-    if unneeded is not None:  # a dry run has removed nothing yet
-        gone = found if options.dry_run else left
-        left = Collected(unneeded.chunks - gone.chunks, unneeded.bytes - gone.bytes)
+        done = sweep(client, grace, options.dry_run)
     if terminal.json:
-        told = {"dry_run": options.dry_run, "chunks": found.chunks, "bytes": found.bytes}
-        waiting = {"waiting_chunks": left.chunks, "waiting_bytes": left.bytes}
-        terminal.emit({**told, **waiting, "grace_seconds": grace})
+        terminal.emit(done.as_json())
         return OK
+    found, left = done.found, done.left
     said = "would be removed" if options.dry_run else "removed"
     terminal.line(f"{many(found.chunks, 'chunk')} {said}, {size(found.bytes)}")
     for path in found.unfinished:

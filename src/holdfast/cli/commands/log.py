@@ -18,6 +18,7 @@ from holdfast.cli.output.checkpoints import (
     checkpoint_json,
     live_ids,
     markers_of,
+    origins_of,
     plans_of,
     step_of,
 )
@@ -132,7 +133,7 @@ class View:
         self._progress = plans_of(client, self.shown)
         self.recoveries = recoveries_of(client.store, self.shown)
         self._changes = changes_of(client, self.shown)
-        self._origins = _origins(client, self.shown)
+        self._origins = origins_of(client.store, self.shown)
         self._spoken = spoken_in(client, self.shown) if options.messages else {}
         self._short = ShortIds(client.store, [*self.shown, *self._origins.values()])
         self._names: dict[int, int] = {}
@@ -339,23 +340,6 @@ class View:
             is_fork = origin.framework is info.framework
             words.append(f"{'forked' if is_fork else 'goes on'} from {place}")
         return words
-
-
-def _origins(client: LazyClient, shown: list[CheckpointInfo]) -> dict[str, CheckpointInfo]:
-    """Return the checkpoints of other sessions that some go on from."""
-    known = {info.checkpoint_id: info for info in shown}
-    missing = sorted({i.parent_id for i in shown if i.parent_id} - known.keys())
-    for info in client.store.query(Query(ids=missing)) if missing else ():
-        known[info.checkpoint_id] = info
-    found = {}
-    for info in shown:
-        parent = known.get(info.parent_id or "")
-        if parent is not None and (parent.agent_id, parent.session_id) != (
-            info.agent_id,
-            info.session_id,
-        ):
-            found[info.checkpoint_id] = parent
-    return found
 
 
 def _tree(view: View, terminal: Terminal) -> None:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from holdfast.cli.access.naming import Names
 from holdfast.cli.access.opening import open_client
 from holdfast.cli.access.short_ids import ShortIds
-from holdfast.cli.exits import OK, UsageError
-from holdfast.cli.output.checkpoints import checkpoint_json, step_of
+from holdfast.cli.access.upkeep import policy, pruned_json
+from holdfast.cli.exits import OK
+from holdfast.cli.output.checkpoints import step_of
 from holdfast.cli.output.terminal import Terminal
-from holdfast.cli.output.units import age, many, span
+from holdfast.cli.output.units import age, many
 from holdfast.cli.parsing import Parser, count
 from holdfast.system.terminal_text import clean
 
 if TYPE_CHECKING:
     from holdfast.client import SyncClient
-    from holdfast.verbs.prune import Keep, Pruned
+    from holdfast.verbs.prune import Keep
 
 _LISTED = 20
 
@@ -49,9 +49,9 @@ def set_up(parser: Parser) -> None:
 def run(options: Namespace, terminal: Terminal) -> int:
     """Show what would be removed, ask, and remove it."""
     with open_client(options) as client:
-        policy = _policy(client, options)
+        keep = _policy(client, options)
         with terminal.waiting("looking"):
-            found = client.prune(policy, dry_run=True)
+            found = client.prune(keep, dry_run=True)
         short = ShortIds(client.store, found.removed[:_LISTED])
         if not terminal.json:
             for info in found.removed[:_LISTED]:
@@ -65,9 +65,9 @@ def run(options: Namespace, terminal: Terminal) -> int:
         if found.removed and not options.dry_run:
             terminal.confirm(f"Remove {many(len(found), 'checkpoint')}?")
             with terminal.waiting("removing"):
-                found = client.prune(policy)
+                found = client.prune(keep)
     if terminal.json:
-        terminal.emit(_json(found))
+        terminal.emit(pruned_json(found))
     else:
         said = "would be removed" if found.dry_run else "removed"
         terminal.line(f"{many(len(found), 'checkpoint')} {said}, {found.kept:,} kept")
@@ -76,36 +76,13 @@ def run(options: Namespace, terminal: Terminal) -> int:
     return OK
 
 
-def _json(found: Pruned) -> dict[str, Any]:
-    removed = [checkpoint_json(info) for info in found.removed]
-    return {"dry_run": found.dry_run, "kept": found.kept, "removed": removed}
-
-
 def _policy(client: SyncClient, options: Namespace) -> Keep:
-    from holdfast.verbs.prune import Keep
-
-    agent, session = options.agent, options.session
-    if session is not None:
-        meant = Names(client).session(f"{agent}/{session}" if agent else session)
-        agent, session = meant.agent_id, meant.session_id
-    return Keep(
+    return policy(
+        client,
         last=options.last,
-        within=None if options.within is None else span(options.within),
+        within=options.within,
         named=options.named is not None if not options.named else options.named,
-        tags=dict(_tag(each) for each in options.tag),
-        agent_id=agent,
-        session_id=session,
+        tags=options.tag,
+        agent=options.agent,
+        session=options.session,
     )
-
-
-def _tag(text: str) -> tuple[str, Any]:
-    """Return a tag as it is kept: numbers and true or false are what they look like."""
-    import json
-
-    name, sign, value = text.partition("=")
-    if not sign:
-        raise UsageError(f"a tag is written NAME=VALUE, not {text!r}")
-    try:
-        return name, json.loads(value)
-    except (ValueError, RecursionError):
-        return name, value

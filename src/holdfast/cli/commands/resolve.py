@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from holdfast.cli.access.opening import open_client
-from holdfast.cli.access.questions import SHORT
+from holdfast.cli.access.unknown_calls import NOT_DONE, find_unknown
 from holdfast.cli.access.waiting import call_json
-from holdfast.cli.exits import OK, Ambiguous, NotFound, UsageError
+from holdfast.cli.exits import OK, UsageError
 from holdfast.cli.output.terminal import Terminal
-from holdfast.cli.parsing import Parser, close_to
+from holdfast.cli.parsing import Parser
 from holdfast.system.terminal_text import clean
-
-if TYPE_CHECKING:
-    from holdfast.client import SyncClient
-    from holdfast.session.unknown import UnknownCall
-
-_FAILED = "it did not take place"
 
 
 def set_up(parser: Parser) -> None:
@@ -39,7 +33,7 @@ def set_up(parser: Parser) -> None:
     which.add_argument(
         "--failed",
         nargs="?",
-        const=_FAILED,
+        const=NOT_DONE,
         metavar="REASON",
         help="it did not take place; the program gets an error that says why",
     )
@@ -63,7 +57,7 @@ def run(options: Namespace, terminal: Terminal) -> int:
     elif options.failed is not None:
         outcome, said = "failed", {"failed": options.failed}
     with open_client(options) as client:
-        call = _meant(client, options.call)
+        call = find_unknown(client, options.call)
         client.resolve(call.effect_id, takeover=options.takeover, **said)
     if terminal.json:
         terminal.emit({"call": call_json(call), "outcome": outcome})
@@ -81,19 +75,3 @@ def value_of(text: str) -> Any:
         raise UsageError("--done: that nests too deep") from None
     except ValueError:
         return text
-
-
-def _meant(client: SyncClient, given: str) -> UnknownCall:
-    from holdfast.session.unknown import unknown_calls
-
-    waiting = client.runtime.run(unknown_calls(client.runtime.engine, also_held=True))
-    found = [call for call in waiting if given and call.effect_id.startswith(given)]
-    if len(found) > 1:
-        listed = ", ".join(f"{call.effect_id[:SHORT]} ({call})" for call in found)
-        raise Ambiguous(f"{given!r} fits several calls: {clean(listed)}")
-    if not found:
-        raise NotFound(
-            f"no call {given!r} is of unknown end (holdfast status lists them)",
-            close_to(given[:SHORT], [call.effect_id[:SHORT] for call in waiting]),
-        )
-    return found[0]

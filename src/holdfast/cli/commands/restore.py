@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from argparse import Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from holdfast.cli.access.opening import open_client
 from holdfast.cli.exits import OK, Refused
@@ -41,8 +41,8 @@ def set_up(parser: Parser) -> None:
 
 def run(options: Namespace, terminal: Terminal) -> int:
     """Show what would be done to the files, ask, and do it."""
-    from holdfast.cli.access.trees import find_tree, folder_of, unpack
-    from holdfast.workspace import Workspace
+    from holdfast.cli.access.putting_back import put_back
+    from holdfast.cli.access.trees import find_tree, folder_of
 
     with open_client(options) as client:
         tree = find_tree(client, options.checkpoint, options.session)
@@ -52,31 +52,23 @@ def run(options: Namespace, terminal: Terminal) -> int:
                 f"the files are of another directory ({tree.workspace}): go there, or say where "
                 "to with --to DIR"
             )
-        is_new = not target.exists() or not any(target.iterdir())
-        if is_new and not options.paths:
-            if not options.dry_run:
-                unpack(client, tree, target, terminal.progress("files"))
-            if terminal.json:
-                terminal.emit(_json(str(target), tree.tree_id, None, options.dry_run))
-            else:
-                done = "would write" if options.dry_run else "wrote"
-                terminal.line(f"{done} {many(tree.files, 'file')} to {clean(str(target))}")
-            return OK
-        target.mkdir(parents=True, exist_ok=True)
-        with Workspace(target, store=client) as workspace:
-            planned = workspace.restore(tree, options.paths or None, dry_run=True)
-            if not terminal.json:
+        with put_back(client, tree, target, options.paths) as putting:
+            planned = putting.planned
+            if planned is not None and not terminal.json:
                 _preview(planned, target, terminal)
-            if options.dry_run or not planned.changed:
+            if options.dry_run or not putting.is_needed:
                 if terminal.json:
-                    terminal.emit(_json(str(target), tree.tree_id, planned, options.dry_run))
+                    terminal.emit(putting.as_json(planned, options.dry_run))
+                elif planned is None:
+                    _say_new(tree.files, target, "would write", terminal)
                 return OK
-            terminal.confirm(f"Change the files in {target}?")
-            done_ = workspace.restore(
-                tree, options.paths or None, progress=terminal.progress("files")
-            )
+            if planned is not None:
+                terminal.confirm(f"Change the files in {target}?")
+            done_ = putting.carry_out(terminal.progress("files"))
     if terminal.json:
-        terminal.emit(_json(str(target), tree.tree_id, done_, False))
+        terminal.emit(putting.as_json(done_, False))
+    elif done_ is None:
+        _say_new(tree.files, target, "wrote", terminal)
     else:
         there = f" --to {shlex.quote(str(options.to))}" if options.to else ""
         terminal.line(f"done; `holdfast restore {done_.undo_tree}{there}` leads back")
@@ -106,16 +98,5 @@ def _preview(planned: Restored, target: Path, terminal: Terminal) -> None:
         terminal.line(f"… and {len(lines) - _LISTED} more")
 
 
-def _json(target: str, tree_id: str, done: Restored | None, dry_run: bool) -> dict[str, Any]:
-    return {
-        "directory": target,
-        "tree_id": tree_id,
-        "dry_run": dry_run,
-        "undo_tree": None if done is None else done.undo_tree,
-        "written": None if done is None else list(done.written),
-        "removed": [] if done is None else list(done.removed),
-        "touched": [] if done is None else list(done.touched),
-        "late": [] if done is None else list(done.late),
-        "stayed": [] if done is None else list(done.stayed),
-        "held": [] if done is None else list(done.held),
-    }
+def _say_new(files: int, target: Path, done: str, terminal: Terminal) -> None:
+    terminal.line(f"{done} {many(files, 'file')} to {clean(str(target))}")

@@ -7,15 +7,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.access.directories import add_workspace
+from holdfast.cli.access.going_back import check_stems_from, prepared
 from holdfast.cli.access.naming import Names
 from holdfast.cli.access.opening import open_client
-from holdfast.cli.access.rollback_preview import as_json, files_of, look, preview
-from holdfast.cli.access.session_run import SessionFiles, check_is_ours, opened
-from holdfast.cli.access.short_ids import short_id
+from holdfast.cli.access.rollback_preview import Terms, as_json, preview
 from holdfast.cli.exits import OK, UsageError
 from holdfast.cli.output.terminal import Terminal
 from holdfast.cli.parsing import Parser, add_checkpoint, add_session, count
-from holdfast.errors import CheckpointIntegrityError
 from holdfast.system.terminal_text import clean
 
 if TYPE_CHECKING:
@@ -87,51 +85,25 @@ def go_back(
     is_undo: bool = False,
 ) -> int:
     """Show what would be done, ask, and do it."""
-    check_is_ours(session, target)
-    tools = _import(options.modules)
-    try:
-        with files_of(client, session, target, options.scope, options.workspace) as files:
-            return _with_files(client, session, target, files, options, terminal, is_undo, tools)
-    except CheckpointIntegrityError as error:
-        head = session.head.checkpoint_id
-        if error.checkpoint_id != head:
-            raise
-        raise CheckpointIntegrityError(
-            head,
-            f"{error.reason}; what the session did since cannot be told from it, and not undone: "
-            f"`holdfast fork {short_id(client.store, target)}` goes on from there in a new session",
-        ) from error
-
-
-def _with_files(
-    client: SyncClient,
-    session: SessionInfo,
-    target: CheckpointInfo,
-    files: SessionFiles | None,
-    options: Namespace,
-    terminal: Terminal,
-    is_undo: bool,
-    tools: list[Callable[..., Any]],
-) -> int:
-    going = look(client, session, target, files, options, tools)
-    if not terminal.json:
-        preview(going, terminal)
-    if options.dry_run:
-        if terminal.json:
-            terminal.emit(as_json(going, None))
-        return OK
-    terminal.confirm(f"{'Undo the rollback of' if is_undo else 'Roll back'} {session.session_id}?")
-    with opened(client, session, files, options.takeover, tools) as run:
-        if is_undo:
-            done = run.undo(accept_irreversible=options.accept_irreversible)
-        else:
-            done = run.rollback(
-                target.checkpoint_id,
-                scope=("state", "files") if options.scope == "all" else (options.scope,),
-                accept_irreversible=options.accept_irreversible,
-            )
+    terms = Terms(
+        options.scope,
+        options.accept_irreversible,
+        options.takeover,
+        options.workspace,
+        _import(options.modules),
+    )
+    with prepared(client, session, target, terms, is_undo) as going:
+        if not terminal.json:
+            preview(going.preview, terminal)
+        if options.dry_run:
+            if terminal.json:
+                terminal.emit(as_json(going.preview, None))
+            return OK
+        asked = "Undo the rollback of" if is_undo else "Roll back"
+        terminal.confirm(f"{asked} {session.session_id}?")
+        done = going.carry_out()
     if terminal.json:
-        terminal.emit(as_json(going, done))
+        terminal.emit(as_json(going.preview, done))
         return OK
     terminal.line(f"the head is {done.checkpoint_id} now; `holdfast undo` leads back")
     for effect_id, problem in done.problems.items():
@@ -171,13 +143,7 @@ def _meant(client: SyncClient, options: Namespace) -> tuple[SessionInfo, Checkpo
         return session, own[steps]
     target = names.checkpoint(options.checkpoint, options.session)
     session = names.session(options.session or f"{target.agent_id}/{target.session_id}")
-    if (target.agent_id, target.session_id) != (session.agent_id, session.session_id):
-        older = {info.checkpoint_id for info in client.ancestors(session.head.checkpoint_id)}
-        if target.checkpoint_id not in older:
-            raise UsageError(
-                f"{options.checkpoint} is a checkpoint of session {target.session_id!r}: "
-                f"session {session.session_id!r} cannot go back to it; fork it instead"
-            )
+    check_stems_from(names, target, session, options.checkpoint)
     return session, target
 
 

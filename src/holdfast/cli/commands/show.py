@@ -16,12 +16,12 @@ from holdfast.cli.output.tasks import progress_of, task_line, tasks_json
 from holdfast.cli.output.terminal import Terminal
 from holdfast.cli.output.units import age, size
 from holdfast.cli.output.values import at_path, outline
+from holdfast.cli.output.workspaces import workspace_json
 from holdfast.cli.parsing import Parser, add_checkpoint, add_session
 from holdfast.core.json_form import dumps, to_json
 from holdfast.core.short_repr import brief
 from holdfast.errors import AdapterError, CheckpointIntegrityError
 from holdfast.system.terminal_text import clean, cut, indented
-from holdfast.verbs import stored_values
 
 if TYPE_CHECKING:
     from holdfast.core.conversation.said import Said
@@ -107,25 +107,6 @@ def _json(
         "workspace": workspace_json(checkpoint.workspace),
         "messages": [message.as_dict() for message in said],
     }
-
-
-def workspace_json(part: Any) -> dict[str, Any] | None:
-    """Return what a checkpoint says of its files; None if it has none."""
-    if part is None:
-        return None
-    try:
-        return stored_values.fields_of("its workspace", part, _FILES, tuple(_FILES))
-    except CheckpointIntegrityError:  # whoever wants the files is told; the rest can be read
-        return None
-
-
-_FILES: dict[str, stored_values.Kind] = {
-    "tree_id": stored_values.TEXT,
-    "files": stored_values.NUMBER,
-    "bytes": stored_values.NUMBER,
-    "workspace": stored_values.TEXT,
-    "message": stored_values.MAYBE_TEXT,
-}
 
 
 def _lines(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 
 from holdfast.cli.access.opening import open_client
+from holdfast.cli.access.upkeep import stats_json
 from holdfast.cli.exits import OK
 from holdfast.cli.output.terminal import Terminal
 from holdfast.cli.output.units import size
@@ -25,17 +26,7 @@ def run(options: Namespace, terminal: Terminal) -> int:
             found = client.stats()
         name = client.store.name
     if terminal.json:
-        terminal.emit(
-            {
-                "store": name,
-                "checkpoints": found.checkpoints,
-                "sessions": found.sessions,
-                "chunks": found.chunks,
-                "logical_bytes": found.logical_bytes,
-                "stored_bytes": found.stored_bytes,
-                "sharing": found.sharing,
-            }
-        )
+        terminal.emit(stats_json(name, found))
         return OK
     terminal.line(f"store        {clean(name)}")
     terminal.line(f"checkpoints  {found.checkpoints:,}")

@@ -6,6 +6,7 @@ from argparse import Namespace
 
 from holdfast.cli.access.naming import Names
 from holdfast.cli.access.opening import open_client
+from holdfast.cli.access.parts import tasks_of
 from holdfast.cli.exits import OK
 from holdfast.cli.output.tasks import progress_of, task_line, tasks_json
 from holdfast.cli.output.terminal import Terminal
@@ -26,14 +27,14 @@ def run(options: Namespace, terminal: Terminal) -> int:
     """Show the plan of a checkpoint."""
     with open_client(options) as client:
         info = Names(client).checkpoint(options.checkpoint, options.session)
-        kept = client.restore(info.checkpoint_id, on_unknown="raw")
-    progress = progress_of(kept.tasks)
+        tasks = tasks_of(client, info)
+    progress = progress_of(tasks)
     if terminal.json:
         terminal.emit(
             {
                 "checkpoint_id": info.checkpoint_id,
                 "progress": None if progress is None else progress.as_dict(),
-                "tasks": tasks_json(kept.tasks),
+                "tasks": tasks_json(tasks),
             }
         )
         return OK
@@ -41,6 +42,6 @@ def run(options: Namespace, terminal: Terminal) -> int:
         terminal.line(f"session {clean(info.session_id)} has no plan")
         return OK
     terminal.line(progress_bar.line(progress.done, progress.total, clean(info.session_id)))
-    for task in kept.tasks:
+    for task in tasks:
         terminal.line(task_line(task, terminal))
     return OK

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from holdfast.cli.access.parts import tasks_of
 from holdfast.cli.output.tasks import TaskProgress, progress_of
 from holdfast.core.chunk_format import checked
 from holdfast.core.json_form import to_json
@@ -26,16 +27,17 @@ def plans_of(
     """Return how far the plans of some checkpoints have come, without reading their states."""
     found: dict[str, TaskProgress] = {}
     if client.store.shares_chunks:
+        known = {info.checkpoint_id: info for info in infos}
         for checkpoint_id, payload in payloads_of(client, infos):
             tasks = payload.get("tasks")
             if tasks is not None and not isinstance(tasks, list):  # kept in chunks of its own
-                tasks = client.restore(checkpoint_id, on_unknown="raw").tasks
+                tasks = tasks_of(client, known[checkpoint_id])
             progress = progress_of(tasks)
             if progress is not None:
                 found[checkpoint_id] = progress
         return found
     for info in infos:
-        progress = progress_of(client.restore(info.checkpoint_id, on_unknown="raw").tasks)
+        progress = progress_of(tasks_of(client, info))
         if progress is not None:
             found[info.checkpoint_id] = progress
     return found
@@ -66,20 +68,40 @@ def live_ids(infos: Iterable[CheckpointInfo], heads: Iterable[SessionInfo]) -> s
 
 def alive_among(store: Store, shown: Sequence[CheckpointInfo], session: SessionInfo) -> set[str]:
     """Return those of the newest checkpoints of a session that lead to the head of some session."""
-    parents = {info.checkpoint_id: info.parent_id for info in shown}
-    alive: set[str | None] = set()
-    at: str | None = session.head.checkpoint_id
-    while at in parents and at not in alive:
-        alive.add(at)
-        at = parents[at]
+    ids = [info.checkpoint_id for info in shown]
+    others = store.query(Query(parent_ids=ids)) if ids else []
+    own = (session.agent_id, session.session_id)
+    left = {i.parent_id for i in others if (i.agent_id, i.session_id) != own}
+    return alive_rows(shown, {session.head.checkpoint_id, *left})
+
+
+def alive_rows(shown: Sequence[CheckpointInfo], leading: Collection[str | None]) -> set[str]:
+    """Return which checkpoints of a session, the newest first, lead to one of some others.
+
+    What they come from is among them too, whether it is shown or not.
+    """
+    alive: set[str | None] = set(leading)
     for info in shown:  # children before their parents
         if info.checkpoint_id in alive:
             alive.add(info.parent_id)
-            continue
-        others = store.query(Query(parent_id=info.checkpoint_id))
-        if any(each.session_id != session.session_id for each in others):
-            alive |= {info.checkpoint_id, info.parent_id}
     return {each for each in alive if each is not None}
+
+
+def origins_of(store: Store, shown: Sequence[CheckpointInfo]) -> dict[str, CheckpointInfo]:
+    """Return the checkpoints of other sessions that some go on from."""
+    known = {info.checkpoint_id: info for info in shown}
+    missing = sorted({i.parent_id for i in shown if i.parent_id} - known.keys())
+    for info in store.query(Query(ids=missing)) if missing else ():
+        known[info.checkpoint_id] = info
+    found = {}
+    for info in shown:
+        parent = known.get(info.parent_id or "")
+        if parent is not None and (parent.agent_id, parent.session_id) != (
+            info.agent_id,
+            info.session_id,
+        ):
+            found[info.checkpoint_id] = parent
+    return found
 
 
 def markers_of(info: CheckpointInfo, heads: set[str], alive: set[str]) -> list[str]:

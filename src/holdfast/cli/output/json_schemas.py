@@ -22,180 +22,186 @@ TIME: Schema = {"type": "string", "format": "date-time"}
 TYPED: Schema = {"description": "a value in the typed form"}
 
 
-def _maybe(schema: Schema) -> Schema:
+def maybe(schema: Schema) -> Schema:
+    """Return the schema of what may be null."""
     return {"anyOf": [schema, {"type": "null"}]}
 
 
-def _list(schema: Schema) -> Schema:
+def several(schema: Schema) -> Schema:
+    """Return the schema of a list."""
     return {"type": "array", "items": schema}
 
 
-def _map(schema: Schema) -> Schema:
+def mapping(schema: Schema) -> Schema:
+    """Return the schema of an object whose names are not known."""
     return {"type": "object", "additionalProperties": schema}
 
 
-def _record(**fields: Schema) -> Schema:
+def record(**fields: Schema) -> Schema:
+    """Return the schema of an object that has all of these fields."""
     names = {name.removesuffix("_"): schema for name, schema in fields.items()}
     return {"type": "object", "properties": names, "required": list(names)}
 
 
-def _one_of(*schemas: Schema) -> Schema:
+def one_of(*schemas: Schema) -> Schema:
+    """Return the schema of what is one of several."""
     return {"anyOf": list(schemas)}
 
 
-_CHECKPOINT_FIELDS: dict[str, Schema] = {field.name: dict(field.type.schema) for field in FIELDS}
-CHECKPOINT = _record(**_CHECKPOINT_FIELDS)
-PROGRESS = _maybe(_record(done=WHOLE, total=WHOLE))
+CHECKPOINT_FIELDS: dict[str, Schema] = {field.name: dict(field.type.schema) for field in FIELDS}
+CHECKPOINT = record(**CHECKPOINT_FIELDS)
+PROGRESS = maybe(record(done=WHOLE, total=WHOLE))
 MARKER: Schema = {"enum": ["head", "failed", "rolled back", "handed off"]}
 TASK: Schema = {
-    **_record(id=TEXT, name=TEXT, status=TEXT),
+    **record(id=TEXT, name=TEXT, status=TEXT),
     "additionalProperties": TYPED,
 }
 EFFECT: Schema = {
-    **_record(id=TEXT, index=WHOLE, tool=TEXT, kind=TEXT, status=TEXT),
+    **record(id=TEXT, index=WHOLE, tool=TEXT, kind=TEXT, status=TEXT),
     "additionalProperties": TYPED,
 }
-MESSAGE = _record(role=TEXT, text=TEXT, calls=_list(_record(name=TEXT, arguments=TEXT)))
-SPOKEN = _record(added=_list(MESSAGE), removed=_list(MESSAGE))
+MESSAGE = record(role=TEXT, text=TEXT, calls=several(record(name=TEXT, arguments=TEXT)))
+SPOKEN = record(added=several(MESSAGE), removed=several(MESSAGE))
 _CHANGES: dict[str, Schema] = {
-    "added": _map(TYPED),
-    "removed": _map(TYPED),
-    "changed": _map(_record(old=TYPED, new=TYPED)),
-    "moved": _map(TEXT),
+    "added": mapping(TYPED),
+    "removed": mapping(TYPED),
+    "changed": mapping(record(old=TYPED, new=TYPED)),
+    "moved": mapping(TEXT),
 }
-FILES = _record(
-    added=_list(TEXT),
-    removed=_list(TEXT),
-    modified=_list(TEXT),
-    renamed=_list(_list(TEXT)),
-    mode=_list(TEXT),
-    touched=_list(TEXT),
-    text=_maybe(TEXT),
+FILES = record(
+    added=several(TEXT),
+    removed=several(TEXT),
+    modified=several(TEXT),
+    renamed=several(several(TEXT)),
+    mode=several(TEXT),
+    touched=several(TEXT),
+    text=maybe(TEXT),
 )
 SCOPE: Schema = {"enum": ["project", "local", "user"]}
-HOOK_STANDING = _record(
+HOOK_STANDING = record(
     program=TEXT,
     installed=TRUTH,
     works=TRUTH,
     in_use=TRUTH,
-    places=_list(_record(scope=SCOPE, path=TEXT, command=_maybe(_list(TEXT)))),
-    last_event=_maybe(_record(name=TEXT, at=TIME, count=_maybe(WHOLE))),
-    faults=_list(TEXT),
-    advice=_list(TEXT),
-    problems=_list(_record(text=TEXT, first=TIME, last=TIME, count=WHOLE)),
+    places=several(record(scope=SCOPE, path=TEXT, command=maybe(several(TEXT)))),
+    last_event=maybe(record(name=TEXT, at=TIME, count=maybe(WHOLE))),
+    faults=several(TEXT),
+    advice=several(TEXT),
+    problems=several(record(text=TEXT, first=TIME, last=TIME, count=WHOLE)),
 )
-QUESTION = _record(
+QUESTION = record(
     id=TEXT,
     agent_id=TEXT,
     session_id=TEXT,
     tool=TEXT,
     kind=TEXT,
-    args=_list(TYPED),
-    kwargs=_map(TYPED),
+    args=several(TYPED),
+    kwargs=mapping(TYPED),
     asked_at=TIME,
-    expires_at=_maybe(TIME),
+    expires_at=maybe(TIME),
 )
-UNKNOWN_CALL = _record(
+UNKNOWN_CALL = record(
     id=TEXT,
     agent_id=TEXT,
     session_id=TEXT,
     tool=TEXT,
     kind=TEXT,
-    args=_list(TYPED),
-    kwargs=_map(TYPED),
+    args=several(TYPED),
+    kwargs=mapping(TYPED),
     started_at=TIME,
-    reason=_maybe(TEXT),
+    reason=maybe(TEXT),
 )
-OFFER = _record(
+OFFER = record(
     checkpoint_id=TEXT,
     from_agent=TEXT,
     from_session=TEXT,
     to_agent=TEXT,
-    contract=_maybe(TEXT),
-    schema=_maybe({"type": "object"}),
+    contract=maybe(TEXT),
+    schema=maybe({"type": "object"}),
     offered_at=TIME,
-    expires_at=_maybe(TIME),
+    expires_at=maybe(TIME),
     attempts=WHOLE,
-    worker=_maybe(TEXT),
-    claimed_until=_maybe(TIME),
-    session_id=_maybe(TEXT),
-    outcome=_maybe(TEXT),
-    reason=_maybe(TEXT),
+    worker=maybe(TEXT),
+    claimed_until=maybe(TIME),
+    session_id=maybe(TEXT),
+    outcome=maybe(TEXT),
+    reason=maybe(TEXT),
     open=TRUTH,
 )
-_WENT_BACK = _record(
+_WENT_BACK = record(
     agent_id=TEXT,
     session_id=TEXT,
     from_=TEXT,
     target=TEXT,
-    checkpoint_id=_maybe(TEXT),
+    checkpoint_id=maybe(TEXT),
     dry_run=TRUTH,
     changes=WHOLE,
-    files=_maybe(_record(written=_list(TEXT), removed=_list(TEXT))),
-    workspace=_maybe(TEXT),
-    undone=_list(TEXT),
-    remaining=_list(TEXT),
-    problems=_map(TEXT),
+    files=maybe(record(written=several(TEXT), removed=several(TEXT))),
+    workspace=maybe(TEXT),
+    undone=several(TEXT),
+    remaining=several(TEXT),
+    calls=mapping(TEXT),
+    problems=mapping(TEXT),
 )
-_REWOUND = _record(
+_REWOUND = record(
     agent_id=TEXT,
     session_id=TEXT,
     target=TEXT,
     from_=TEXT,
-    new_session_id=_maybe(TEXT),
-    checkpoint_id=_maybe(TEXT),
+    new_session_id=maybe(TEXT),
+    checkpoint_id=maybe(TEXT),
     dry_run=TRUTH,
-    files=_maybe(_record(written=_list(TEXT), removed=_list(TEXT))),
-    workspace=_maybe(TEXT),
-    conversation=_maybe(_record(path=_maybe(TEXT), entries=WHOLE)),
-    note=_maybe(TEXT),
-    prompt=_maybe(TEXT),
-    resume=_maybe(_list(TEXT)),
+    files=maybe(record(written=several(TEXT), removed=several(TEXT))),
+    workspace=maybe(TEXT),
+    conversation=maybe(record(path=maybe(TEXT), entries=WHOLE)),
+    note=maybe(TEXT),
+    prompt=maybe(TEXT),
+    resume=maybe(several(TEXT)),
 )
-_DECIDED = _record(call=QUESTION, allowed=TRUTH, reason=_maybe(TEXT))
+_DECIDED = record(call=QUESTION, allowed=TRUTH, reason=maybe(TEXT))
 
-_ERROR = _record(code=WHOLE, kind=TEXT, message=TEXT)
-_ERROR["properties"]["suggestions"] = _list(TEXT)
+_ERROR = record(code=WHOLE, kind=TEXT, message=TEXT)
+_ERROR["properties"]["suggestions"] = several(TEXT)
 
-ASKED = _record(
-    id=_maybe(TEXT),
+ASKED = record(
+    id=maybe(TEXT),
     agent_id=TEXT,
     session_id=TEXT,
     checkpoint_id=TEXT,
-    node=_maybe(TEXT),
+    node=maybe(TEXT),
     value=TYPED,
     resume=TEXT,
 )
 """A question that a LangGraph thread waits at."""
 
 SHAPES: dict[str, Schema] = {
-    "init": _record(url=TEXT, created=TRUTH, checkpoints=WHOLE),
-    "status": _record(
+    "init": record(url=TEXT, created=TRUTH, checkpoints=WHOLE),
+    "status": record(
         url=TEXT,
         source=TEXT,
         checkpoints=WHOLE,
         sessions=WHOLE,
         stored_bytes=WHOLE,
-        head=_maybe(CHECKPOINT),
+        head=maybe(CHECKPOINT),
         pending=WHOLE,
-        offers=_map(WHOLE),
-        waiting=_record(
-            unknown=_list(UNKNOWN_CALL),
-            approvals=_list(QUESTION),
-            interrupts=_list(ASKED),
-            offers=_map(WHOLE),
+        offers=mapping(WHOLE),
+        waiting=record(
+            unknown=several(UNKNOWN_CALL),
+            approvals=several(QUESTION),
+            interrupts=several(ASKED),
+            offers=mapping(WHOLE),
         ),
     ),
-    "demo": _record(said=_list(TEXT)),
-    "doctor": _record(
+    "demo": record(said=several(TEXT)),
+    "doctor": record(
         ok=TRUTH,
-        checks=_list(
-            _record(name=TEXT, verdict={"enum": ["ok", "warning", "failed"]}, detail=TEXT)
+        checks=several(
+            record(name=TEXT, verdict={"enum": ["ok", "warning", "failed"]}, detail=TEXT)
         ),
     ),
-    "sessions": _record(
-        sessions=_list(
-            _record(
+    "sessions": record(
+        sessions=several(
+            record(
                 agent_id=TEXT,
                 session_id=TEXT,
                 checkpoints=WHOLE,
@@ -205,139 +211,149 @@ SHAPES: dict[str, Schema] = {
             )
         )
     ),
-    "log": _record(
-        session=_maybe(
-            _record(
+    "log": record(
+        session=maybe(
+            record(
                 agent_id=TEXT,
                 session_id=TEXT,
                 checkpoints=WHOLE,
-                standing=_maybe({"enum": list(get_args(Standing))}),
+                standing=maybe({"enum": list(get_args(Standing))}),
             )
         ),
-        checkpoints=_list(
-            _record(
-                **_CHECKPOINT_FIELDS,
-                markers=_list(MARKER),
+        checkpoints=several(
+            record(
+                **CHECKPOINT_FIELDS,
+                markers=several(MARKER),
                 progress=PROGRESS,
-                files=_maybe(_record(files=WHOLE, added=_maybe(WHOLE), removed=_maybe(WHOLE))),
-                forked_from=_maybe(TEXT),
-                messages=_maybe(SPOKEN),
+                files=maybe(record(files=WHOLE, added=maybe(WHOLE), removed=maybe(WHOLE))),
+                forked_from=maybe(TEXT),
+                messages=maybe(SPOKEN),
             )
         ),
     ),
-    "show": _one_of(
-        _record(
+    "show": one_of(
+        record(
             checkpoint=CHECKPOINT,
             progress=PROGRESS,
             state=TYPED,
             context=TYPED,
-            tasks=_list(TASK),
-            effects=_list(EFFECT),
-            workspace=_maybe(
-                _record(
-                    tree_id=TEXT, files=WHOLE, bytes=WHOLE, workspace=TEXT, message=_maybe(TEXT)
-                )
+            tasks=several(TASK),
+            effects=several(EFFECT),
+            workspace=maybe(
+                record(tree_id=TEXT, files=WHOLE, bytes=WHOLE, workspace=TEXT, message=maybe(TEXT))
             ),
-            messages=_list(MESSAGE),
-            interrupts=_list(ASKED),
+            messages=several(MESSAGE),
+            interrupts=several(ASKED),
         ),
-        _record(checkpoint_id=TEXT, path=TEXT, value=TYPED),
-        _record(checkpoint_id=TEXT, messages=_list(MESSAGE)),
+        record(checkpoint_id=TEXT, path=TEXT, value=TYPED),
+        record(checkpoint_id=TEXT, messages=several(MESSAGE)),
     ),
-    "diff": _record(
+    "diff": record(
         from_=TEXT,
-        to=_maybe(TEXT),
+        to=maybe(TEXT),
         **_CHANGES,
-        messages=_maybe(SPOKEN),
-        files=_maybe(FILES),
+        messages=maybe(SPOKEN),
+        files=maybe(FILES),
     ),
-    "replay": _record(
+    "replay": record(
         session_id=TEXT,
-        steps=_list(
-            _record(
+        steps=several(
+            record(
                 checkpoint=CHECKPOINT,
-                calls=_list(EFFECT),
-                changes=_maybe(_record(**_CHANGES)),
-                tree_id=_maybe(TEXT),
+                calls=several(EFFECT),
+                changes=maybe(record(**_CHANGES)),
+                tree_id=maybe(TEXT),
                 unfinished=TRUTH,
             )
         ),
     ),
-    "bisect": _record(
+    "bisect": record(
         session_id=TEXT,
-        first_bad=_maybe(CHECKPOINT),
-        suspects=_list(TEXT),
-        tested=_list(_record(checkpoint_id=TEXT, verdict={"enum": ["good", "bad", "skip"]})),
+        first_bad=maybe(CHECKPOINT),
+        suspects=several(TEXT),
+        tested=several(record(checkpoint_id=TEXT, verdict={"enum": ["good", "bad", "skip"]})),
     ),
     "watch": {
         "description": "one object on each line",
-        **_one_of(
-            _record(
+        **one_of(
+            record(
                 kind={"const": "checkpoint"},
                 new=TRUTH,
-                checkpoint=_record(**_CHECKPOINT_FIELDS, progress=PROGRESS),
+                checkpoint=record(**CHECKPOINT_FIELDS, progress=PROGRESS),
             ),
-            _record(kind={"const": "approval"}, id=TEXT, session_id=TEXT, call=TEXT),
+            record(kind={"const": "approval"}, id=TEXT, session_id=TEXT, call=TEXT),
         ),
     },
     "rollback": _WENT_BACK,
     "rewind": _REWOUND,
-    "undo": _one_of(_WENT_BACK, _REWOUND),
-    "fork": _record(
+    "undo": one_of(_WENT_BACK, _REWOUND),
+    "fork": record(
         checkpoint_id=TEXT,
         agent_id=TEXT,
         session_id=TEXT,
         parent_id=TEXT,
-        directory=_maybe(TEXT),
+        directory=maybe(TEXT),
         linked=TRUTH,
     ),
-    "wrap": _record(
+    "adopt": record(
+        agent_id=TEXT,
+        session_id=TEXT,
+        from_=TEXT,
+        adopted=TEXT,
+        checkpoint_id=maybe(TEXT),
+        dry_run=TRUTH,
+        changes=WHOLE,
+        files=maybe(record(written=several(TEXT), removed=several(TEXT))),
+        workspace=maybe(TEXT),
+    ),
+    "wrap": record(
         agent_id=TEXT,
         session_id=TEXT,
         exit_code=WHOLE,
-        checkpoints=_list(TEXT),
-        problems=_list(TEXT),
-        warnings=_list(TEXT),
+        checkpoints=several(TEXT),
+        problems=several(TEXT),
+        warnings=several(TEXT),
     ),
-    "snapshot": _record(
+    "ui": record(url=TEXT, store=TEXT, read_only=TRUTH, key=maybe(TEXT)),
+    "snapshot": record(
         checkpoint_id=TEXT,
         session_id=TEXT,
         tree_id=TEXT,
         files=WHOLE,
         bytes=WHOLE,
         new_bytes=WHOLE,
-        skipped=_list(_record(path=TEXT, reason=TEXT)),
+        skipped=several(record(path=TEXT, reason=TEXT)),
     ),
-    "restore": _record(
+    "restore": record(
         directory=TEXT,
         tree_id=TEXT,
         dry_run=TRUTH,
-        undo_tree=_maybe(TEXT),
-        written=_maybe(_list(TEXT)),
-        removed=_list(TEXT),
-        touched=_list(TEXT),
-        late=_list(TEXT),
-        stayed=_list(TEXT),
-        held=_list(TEXT),
+        undo_tree=maybe(TEXT),
+        written=maybe(several(TEXT)),
+        removed=several(TEXT),
+        touched=several(TEXT),
+        late=several(TEXT),
+        stayed=several(TEXT),
+        held=several(TEXT),
     ),
-    "tasks": _record(checkpoint_id=TEXT, progress=PROGRESS, tasks=_list(TASK)),
-    "effects": _record(session_id=TEXT, effects=_list(EFFECT)),
-    "pending": _record(pending=_list(QUESTION), interrupts=_list(ASKED)),
+    "tasks": record(checkpoint_id=TEXT, progress=PROGRESS, tasks=several(TASK)),
+    "effects": record(session_id=TEXT, effects=several(EFFECT)),
+    "pending": record(pending=several(QUESTION), interrupts=several(ASKED)),
     "approve": _DECIDED,
     "deny": _DECIDED,
-    "resolve": _record(call=UNKNOWN_CALL, outcome={"enum": ["done", "failed", "retry"]}),
-    "handoff": _record(offer=OFFER),
-    "continue": _record(
+    "resolve": record(call=UNKNOWN_CALL, outcome={"enum": ["done", "failed", "retry"]}),
+    "handoff": record(offer=OFFER),
+    "continue": record(
         checkpoint_id=TEXT,
         agent_id=TEXT,
         session_id=TEXT,
         parent_id=TEXT,
         framework=TEXT,
-        lost=_list(TEXT),
-        unknown=_list(TEXT),
+        lost=several(TEXT),
+        unknown=several(TEXT),
     ),
-    "inbox": _record(agent_id=TEXT, offers=_list(OFFER)),
-    "stats": _record(
+    "inbox": record(agent_id=TEXT, offers=several(OFFER)),
+    "stats": record(
         store=TEXT,
         checkpoints=WHOLE,
         sessions=WHOLE,
@@ -346,14 +362,14 @@ SHAPES: dict[str, Schema] = {
         stored_bytes=WHOLE,
         sharing=NUMBER,
     ),
-    "verify": _record(
+    "verify": record(
         ok=TRUTH,
         checkpoints=WHOLE,
-        damaged=_list(_record(checkpoint_id=TEXT, reason=TEXT)),
-        loose=_list(_record(checkpoint_id=TEXT, reason=TEXT)),
+        damaged=several(record(checkpoint_id=TEXT, reason=TEXT)),
+        loose=several(record(checkpoint_id=TEXT, reason=TEXT)),
     ),
-    "prune": _record(dry_run=TRUTH, kept=WHOLE, removed=_list(CHECKPOINT)),
-    "gc": _record(
+    "prune": record(dry_run=TRUTH, kept=WHOLE, removed=several(CHECKPOINT)),
+    "gc": record(
         dry_run=TRUTH,
         chunks=WHOLE,
         bytes=WHOLE,
@@ -361,49 +377,49 @@ SHAPES: dict[str, Schema] = {
         waiting_bytes=WHOLE,
         grace_seconds=NUMBER,
     ),
-    "export": _record(path=TEXT, checkpoints=WHOLE, chunks=WHOLE, notes=WHOLE, bytes=WHOLE),
-    "import": _one_of(
-        _record(checkpoints=WHOLE, skipped=WHOLE, notes=WHOLE, problems=_list(TEXT)),
-        _record(threads=WHOLE, checkpoints=WHOLE, skipped=WHOLE, writes=WHOLE),
+    "export": record(path=TEXT, checkpoints=WHOLE, chunks=WHOLE, notes=WHOLE, bytes=WHOLE),
+    "import": one_of(
+        record(checkpoints=WHOLE, skipped=WHOLE, notes=WHOLE, problems=several(TEXT)),
+        record(threads=WHOLE, checkpoints=WHOLE, skipped=WHOLE, writes=WHOLE),
     ),
-    "migrate": _record(store=TEXT, from_=_maybe(WHOLE), to=WHOLE, migrated=TRUTH),
-    "hook": _one_of(
-        _record(
+    "migrate": record(store=TEXT, from_=maybe(WHOLE), to=WHOLE, migrated=TRUTH),
+    "hook": one_of(
+        record(
             action={"const": "record"},
-            checkpoint_id=_maybe(TEXT),
+            checkpoint_id=maybe(TEXT),
             session_id=TEXT,
             step_name=TEXT,
-            files=_maybe(WHOLE),
-            tree_id=_maybe(TEXT),
+            files=maybe(WHOLE),
+            tree_id=maybe(TEXT),
         ),
-        _record(
+        record(
             action={"const": "install"},
             program=TEXT,
             scope=SCOPE,
             path=TEXT,
             changed=TRUTH,
-            command=_list(TEXT),
-            trusted=_maybe(_list(TEXT)),
-            advice=_list(TEXT),
+            command=several(TEXT),
+            trusted=maybe(several(TEXT)),
+            advice=several(TEXT),
         ),
-        _record(
+        record(
             action={"const": "uninstall"},
             program=TEXT,
             path=TEXT,
             changed=TRUTH,
-            removed=_list(TEXT),
-            left=_list(TEXT),
+            removed=several(TEXT),
+            left=several(TEXT),
         ),
-        _record(action={"const": "offer"}, programs=_list(TEXT)),
-        _record(
+        record(action={"const": "offer"}, programs=several(TEXT)),
+        record(
             action={"const": "status"},
             ok=TRUTH,
-            store_problem=_maybe(TEXT),
-            programs=_list(HOOK_STANDING),
+            store_problem=maybe(TEXT),
+            programs=several(HOOK_STANDING),
         ),
     ),
-    "completion": _record(shell=TEXT, script=TEXT),
-    "error": _record(error=_ERROR),
+    "completion": record(shell=TEXT, script=TEXT),
+    "error": record(error=_ERROR),
 }
 """By the name of the command; ``error`` is what any of them prints to standard error instead."""
 

@@ -10,14 +10,15 @@ from holdfast.system.terminal_text import clean, clean_lines, cut
 
 if TYPE_CHECKING:
     from holdfast.cli.output.terminal import Terminal
+    from holdfast.core.conversation.lost import Lost
     from holdfast.model import Checkpoint
 
 _STYLES = {"-": "bad", "+": "good"}
 
 
-def messages_of(checkpoint: Checkpoint) -> list[Said]:
+def messages_of(checkpoint: Checkpoint, lost: Lost | None = None) -> list[Said]:
     """Return the messages that a checkpoint holds."""
-    return messages_in(checkpoint.framework.value, checkpoint.execution_state)
+    return messages_in(checkpoint.framework.value, checkpoint.execution_state, lost)
 
 
 def with_prompt(messages: list[Said], checkpoint: Checkpoint) -> list[Said]:
@@ -44,10 +45,10 @@ class Known:
     subagent_id: Any
 
     @classmethod
-    def of(cls, checkpoint: Checkpoint) -> Known:
+    def of(cls, checkpoint: Checkpoint, lost: Lost | None = None) -> Known:
         """Return what a checkpoint knows."""
         tags = checkpoint.metadata
-        messages = with_prompt(messages_of(checkpoint), checkpoint)
+        messages = with_prompt(messages_of(checkpoint, lost), checkpoint)
         return cls(messages, "program" in tags, tags.get("subagent_id"))
 
 

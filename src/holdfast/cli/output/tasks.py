@@ -53,7 +53,14 @@ def _is_among(value: Any, words: Container[str]) -> bool:
 
 def tasks_json(tasks: Any) -> list[Any]:
     """Return the plan that a checkpoint holds; nothing if what it holds is none."""
-    return [to_json(task) for task in tasks] if isinstance(tasks, (list, tuple)) else []
+    return [to_json(_whole(task)) for task in tasks] if isinstance(tasks, (list, tuple)) else []
+
+
+def _whole(task: Any) -> Any:
+    """Return a task with what is left out where it is kept: one that is pending does not say so."""
+    if not isinstance(task, dict) or "name" not in task:
+        return task
+    return {"id": task["name"], "status": "pending", **task}
 
 
 def task_line(task: Any, terminal: Terminal) -> str:
@@ -61,8 +68,7 @@ def task_line(task: Any, terminal: Terminal) -> str:
     from holdfast.session.tasks import TaskRecord
 
     try:
-        named = {"id": task["name"], **task} if isinstance(task, dict) and "name" in task else task
-        record = TaskRecord.from_dict(named)
+        record = TaskRecord.from_dict(_whole(task))
     except CheckpointIntegrityError as error:
         return f"{terminal.paint('[?]', 'warn')} {clean(error.reason)}"
     mark, style = _MARKS[record.status]

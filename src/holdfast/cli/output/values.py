@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from ast import literal_eval
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from holdfast.cli.exits import NotFound, UsageError
@@ -21,17 +21,26 @@ _LONGEST = 100
 
 def at_path(value: Any, path: str) -> Any:
     """Return the part of a value at ``$.plan[0].name`` or ``plan[0].name``."""
-    at = 1 if path.startswith("$") else 0
     where = "$"
+    for key, step in _steps(path):
+        value = _member(value, key, where)
+        where += step if step[0] in ".[" else f".{step}"
+    return value
+
+
+def steps_of(path: str) -> list[Any]:
+    """Return the keys and positions that a path leads by."""
+    return [key for key, _ in _steps(path)]
+
+
+def _steps(path: str) -> Iterator[tuple[Any, str]]:
+    at = 1 if path.startswith("$") else 0
     while at < len(path):
         step = _STEP.match(path, at)
         if step is None:
             raise UsageError(f"{brief(path)} is no path: write plan[0].name or files['a b']")
-        key = step["name"] if step["name"] is not None else _key(step["key"], path)
-        value = _member(value, key, where)
-        where += step[0] if step[0][0] in ".[" else f".{step[0]}"
+        yield step["name"] if step["name"] is not None else _key(step["key"], path), step[0]
         at = step.end()
-    return value
 
 
 def _key(text: str, path: str) -> Any:
