@@ -60,8 +60,13 @@ def unrevived(data: Any) -> Any:
 
 def state_to_json(root: bytes, chunks: Chunks) -> Any:
     """Return a state in chunks as ``to_json`` gives it, without reviving any of it."""
+    return part_to_json(Hole(REF_NODE, root), chunks)
+
+
+def part_to_json(value: Any, chunks: Chunks) -> Any:
+    """Return a part of a state that ``shallow`` read, with what it refers to, in the same way."""
     try:
-        return _JsonFormWriter(Packer(), chunks).value(Hole(REF_NODE, root), 0)
+        return _JsonFormWriter(Packer(), chunks).value(value, 0)
     except RecursionError:
         raise SerializationError("$", "is nested too deep to be written as JSON") from None
 
@@ -119,7 +124,7 @@ class _JsonFormWriter:
 
     def __init__(self, packer: Packer, chunks: Chunks | None = None) -> None:
         self.packer = packer
-        self.chunks = chunks or {}
+        self.chunks = {} if chunks is None else chunks
         self.bytes_left = DEFAULT_LIMITS.bytes
         self.chunks_left = DEFAULT_LIMITS.chunks
 

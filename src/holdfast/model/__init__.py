@@ -12,6 +12,7 @@ from holdfast.model.checkpoint import (
 from holdfast.model.checks import checked_name, is_count
 from holdfast.model.field_types import Framework
 from holdfast.model.fields import FIELDS, Header
+from holdfast.model.notebook import Timeline
 from holdfast.model.record import (
     CheckpointInfo,
     check_known,
@@ -28,6 +29,7 @@ __all__ = [
     "CheckpointInfo",
     "Framework",
     "Header",
+    "Timeline",
     "check_known",
     "check_record",
     "checked_name",
@@ -42,5 +44,5 @@ __all__ = [
     "show_own_path",
 ]
 
-for _public in (Checkpoint, CheckpointBuilder, CheckpointInfo, Framework):
+for _public in (Checkpoint, CheckpointBuilder, CheckpointInfo, Framework, Timeline):
     _public.__module__ = __name__  # by which states that hold one name its class
