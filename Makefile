@@ -3,6 +3,7 @@
 VENV    ?= .venv
 JOBS    ?= 2
 AGENTS  ?= .coding-agents
+AXE     ?= .axe
 CRASHES ?= 1000
 # The first that really starts and is new enough; a shim on PATH may do neither.
 PYTHON  ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
@@ -37,20 +38,20 @@ QUICK_TESTS := tests/unit tests/project/test_imports.py \
 
 .DEFAULT_GOAL := help
 .PHONY: help setup services demo test quick lint suite lowest lowest-suite frameworks \
-	frameworks-made crewai-made coding-agents docs format crash bench bench-frameworks test-pythons clean
+	frameworks-made crewai-made coding-agents ui pictures docs format crash bench bench-frameworks test-pythons clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(VENV)/.test  ## Make the environment for development
 
-services:  ## Install what tests start (Redis, PostgreSQL, PgBouncer, faketime) where missing
+services:  ## Install what tests start (Redis, PostgreSQL, PgBouncer, faketime, Chromium) where missing
 	@scripts/install-services
 
 demo: $(VENV)/.core  ## See an agent crash, resume, rewind and fork
 	$(BIN)/holdfast demo
 
-test: lint suite lowest frameworks coding-agents  ## Run all that CI runs: lint, types, tests
+test: lint suite ui lowest frameworks coding-agents  ## Run all that CI runs: lint, types, tests
 
 quick: $(VENV)/.test  ## Get an answer within a minute: style, pure functions, imports, two stores
 	$(BIN)/ruff check $(LINTED)
@@ -89,6 +90,15 @@ coding-agents: $(VENV)/.test  ## Run the real coding agents, from npm, against a
 		HOLDFAST_CODING_AGENTS=$(abspath $(AGENTS))/node_modules/.bin \
 		$(PYTEST) -n $(JOBS) tests/coding_agents; fi
 
+ui: $(VENV)/.test services  ## Drive the page in a real browser, with axe-core from npm
+	@scripts/install-axe $(AXE) $(BIN)/python
+	@if [ -f $(AXE)/package.json ]; then \
+		HOLDFAST_AXE=$(abspath $(AXE))/node_modules/axe-core/axe.min.js \
+		$(PYTEST) -n $(JOBS) tests/ui/browser; fi
+
+pictures:  ## Make the pictures of the page that the documentation shows
+	@HOLDFAST_PICTURES=$(abspath docs/pictures) $(MAKE) --no-print-directory ui
+
 docs: $(VENV)/.test  ## Build the documentation as a site, in site/
 	$(BIN)/python -m mkdocs build --strict
 
@@ -119,7 +129,7 @@ test-pythons:  ## Run the tests on each of Python 3.11, 3.12 and 3.13 found here
 	done
 
 clean:  ## Remove environments, caches and builds
-	rm -rf .venv .venv-* $(AGENTS) build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-* $(AGENTS) $(AXE) build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find $(CODE) -name __pycache__ -prune -exec rm -rf {} +
 
 # Debian and Ubuntu ship venv as a package of its own.

@@ -35,7 +35,7 @@ BESIDE = {
 
 MENU: list[dict[str, Any]] = [
     {"Holdfast": "index.md"},
-    {"Start": ["tour.md", "runs.md", "side-effects.md", "workspace.md"]},
+    {"Start": ["tour.md", "runs.md", "side-effects.md", "workspace.md", "ui.md"]},
     {"Coding agents": ["coding-agents.md", "mcp.md"]},
     {"Frameworks": ["frameworks.md", *(f"{each.replace('_', '-')}.md" for each in FRAMEWORKS)]},
     {"Recipes": "recipes/*.md"},

@@ -61,6 +61,7 @@ def test_every_folder_of_tests_is_run() -> None:
     assert re.search(r"^test:.* frameworks coding-agents ", targets, re.MULTILINE)
     assert "-m pytest -n $(JOBS) tests/frameworks \\\n" in targets
     assert "$(PYTEST) -n $(JOBS) tests/coding_agents;" in targets
+    assert "$(PYTEST) -n $(JOBS) tests/ui/browser;" in targets
 
 
 def test_contributing_names_every_folder_of_tests() -> None:

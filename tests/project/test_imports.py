@@ -18,6 +18,7 @@ PACKAGE = SRC / "holdfast"
 # A part may import from its own layer and from those below it.
 LAYERS = (
     {"__main__", "testing"},
+    {"ui"},
     {"cli"},
     {"adapters", "coding_agents", "state"},
     {"client"},
@@ -42,6 +43,7 @@ NOT_IN_CORE = {
 HEAVY = {
     *("asyncio", "sqlite3", "ormsgpack", "zstandard"),
     *("redis", "psycopg", "obstore", "langchain_core", "numpy", "pandas", "pydantic", "mcp"),
+    *("starlette", "uvicorn"),
     *(each.module for each in FRAMEWORKS.values()),
 }
 MODULES_IMPORTED_AT_MOST = 40  # `typing` alone brings about 25

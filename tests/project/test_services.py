@@ -8,7 +8,7 @@ import pytest
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "install-services"
 SHELL = ("sh", "dirname", "mktemp", "rm", "tail", "chmod", "cat")
-THERE = ("postgres", "initdb", "pgbouncer", "faketime", "git", "openssl")
+THERE = ("postgres", "initdb", "pgbouncer", "faketime", "git", "openssl", "chromium")
 
 
 class Machine:
