@@ -51,13 +51,15 @@ class Serving:
 
 
 @contextmanager
-def serving(*options: str, **variables: str) -> Iterator[Serving]:
+def serving(
+    *options: str, program: tuple[str, ...] = ("-m", "holdfast", "ui"), **variables: str
+) -> Iterator[Serving]:
     """Start the command, and wait for its first line."""
     kept = environment(**variables)
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"):
         if name not in variables:
             kept.pop(name, None)
-    command = [sys.executable, "-m", "holdfast", "ui", *options]
+    command = [sys.executable, *program, *options]
     with subprocess.Popen(
         command, env=kept, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
@@ -66,6 +68,18 @@ def serving(*options: str, **variables: str) -> Iterator[Serving]:
         finally:
             if process.poll() is None:
                 process.kill()
+
+
+@contextmanager
+def listening(ui: Serving) -> Iterator[socket.socket]:
+    """A page that has asked for what changes."""
+    where = urlsplit(ui.told["url"])
+    with socket.create_connection((where.hostname, where.port)) as page:
+        page.sendall(
+            b"GET /api/v1/events HTTP/1.1\r\n"
+            + f"Host: {where.netloc}\r\nAuthorization: Bearer {ui.told['key']}\r\n\r\n".encode()
+        )
+        yield page
 
 
 def ask(address: str, **headers: str) -> tuple[int, bytes]:
@@ -130,18 +144,41 @@ def test_a_read_only_page_is_told_as_such(store: str) -> None:
 
 
 def test_it_ends_at_once_though_a_page_listens(store: str) -> None:
-    with serving("--store", store, "--json", "--print-key") as ui:
-        where = urlsplit(ui.told["url"])
-        with socket.create_connection((where.hostname, where.port)) as page:
-            page.sendall(
-                b"GET /api/v1/events HTTP/1.1\r\n"
-                + f"Host: {where.netloc}\r\nAuthorization: Bearer {ui.told['key']}\r\n\r\n".encode()
-            )
-            heard = b""
-            while b"event: hello" not in heard:
-                heard += page.recv(4096)
+    with serving("--store", store, "--json", "--print-key") as ui, listening(ui) as page:
+        heard = b""
+        while b"event: hello" not in heard:
+            heard += page.recv(4096)
 
-            assert ui.end()[0] == 130
+        assert ui.end()[0] == 130
+
+
+_INTERRUPTED_AT_A_LOCK = """
+import signal, sys, threading
+from holdfast.cli import main
+from holdfast.ui.live import Live
+
+class Interrupting:
+    def __init__(self):
+        self.lock = threading.Lock()
+    def __enter__(self):
+        self.lock.acquire()
+        if sys._getframe(1).f_code.co_name == "subscribe":
+            signal.raise_signal(signal.SIGINT)
+    def __exit__(self, *_):
+        self.lock.release()
+
+def begun(live, client):
+    begin(live, client)
+    live._lock = Interrupting()
+
+begin, Live.__init__ = Live.__init__, begun
+sys.exit(main(["ui", "--json", "--print-key", "--store", sys.argv[1]]))
+"""
+
+
+def test_ctrl_c_ends_it_in_the_middle_of_whatever_it_does_for_a_page(store: str) -> None:
+    with serving(store, program=("-c", _INTERRUPTED_AT_A_LOCK)) as ui, listening(ui):
+        assert ui.process.wait(SECONDS) == 130
 
 
 def test_the_port_is_the_one_that_is_asked_for(store: str, tmp_path: Path) -> None:

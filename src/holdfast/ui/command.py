@@ -12,7 +12,6 @@ import threading
 import webbrowser
 from argparse import Namespace
 from contextlib import suppress
-from types import FrameType
 from typing import TYPE_CHECKING
 
 from holdfast.cli.access.opening import location_of, open_location
@@ -152,9 +151,10 @@ def _server(application: Starlette) -> Server:
     from uvicorn import Config, Server
 
     class Ending(Server):
-        def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-            super().handle_exit(sig, frame)
+        # Not where the signal is handled: that may be in the middle of what ends them.
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
             application.state.live.end()
+            await super().shutdown(sockets)
 
     return Ending(
         Config(

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlencode, urlsplit
@@ -177,12 +178,18 @@ class Viewer:
             )
         )
 
-    def picture(self, name: str) -> None:
-        """Keep a picture for the documentation, where one is wanted."""
+    def picture(self, name: str, *, written: Mapping[str, str] | None = None) -> None:
+        """Keep a picture for the documentation, where one is wanted.
+
+        :param written: what stands in the picture instead of what only this machine has.
+        """
         place = os.environ.get("HOLDFAST_PICTURES")
         if place:
             Path(place).mkdir(exist_ok=True)
             self.rest()
+            for what, text in (written or {}).items():
+                self.find(what).evaluate("(it, text) => { it.textContent = text }", text)
+            self.page.evaluate("() => scrollTo(0, 0)")
             self.page.screenshot(path=Path(place) / f"ui-{name}.png")
 
     def forgive(self, *words: str) -> None:

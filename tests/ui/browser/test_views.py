@@ -190,7 +190,7 @@ def test_storage_tells_what_is_kept_and_what_a_prune_would_free(viewer: Viewer) 
     viewer.find("prune-preview").click()
     expect(viewer.find("prune-answer")).to_contain_text("would be removed")
     expect(viewer.find("prune")).to_be_visible()
-    viewer.picture("storage")
+    viewer.picture("storage", written={"store": "the SQLite store .holdfast/holdfast.db"})
 
 
 def test_what_is_not_there_is_said(viewer: Viewer) -> None:

@@ -108,7 +108,7 @@ export async function open(root) {
       h("div", { class: "figure" }, h("dd", {}, value), h("dt", {}, name));
     put(
       numbers,
-      h("p", { class: "quiet" }, val(all.store, 300)),
+      h("p", { class: "quiet", "data-test": "store" }, val(all.store, 300)),
       h(
         "dl",
         { class: "figures" },
