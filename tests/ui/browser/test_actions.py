@@ -8,14 +8,16 @@ import pytest
 
 from holdfast import ApprovalDeniedError, SyncClient
 from tests.ui import stories
-from tests.ui.browser.kit import Server, Viewer, expect
+from tests.ui.browser.kit import NARROW, WIDE, Server, Viewer, expect
+
+WINDOWS = {"wide": {"size": WIDE, "scheme": "light"}, "narrow": {"size": NARROW, "scheme": "dark"}}
 
 
-@pytest.fixture
-def walked(client: SyncClient, server: Server, look) -> Viewer:
-    """A session of five steps, at its second."""
+@pytest.fixture(params=WINDOWS)
+def walked(request: Any, client: SyncClient, server: Server, look) -> Viewer:
+    """A session of five steps, at its second; in a light window and in a narrow dark one."""
     ids = stories.steps(client, "walker", "walk", 5)
-    viewer = look(server).session("walker", "walk", at=ids[1])
+    viewer = look(server, **WINDOWS[request.param]).session("walker", "walk", at=ids[1])
     expect(viewer.find("message", "message 1")).to_be_visible()
     return viewer
 
@@ -65,6 +67,90 @@ def test_a_fork_is_made_where_one_stands(walked: Viewer, client: SyncClient) -> 
     forked = client.latest("walker", "walk.side")
     assert forked is not None
     assert forked.execution_state["count"] == 1
+
+
+def test_a_fork_is_adopted_by_where_it_came_from(walked: Viewer, client: SyncClient) -> None:
+    second = client.timeline("walker", "walk")[3].checkpoint_id
+    client.fork(second, session_id="side")
+    client.save("walker", execution_state={"count": 99}, session_id="side")
+    walked.session("walker", "side").find("action-adopt").click()
+    expect(walked.find("preview")).to_contain_text("would")
+    assert count_of(client) == 4
+
+    confirm(walked)
+
+    expect(walked.page.get_by_role("heading", name="walk", exact=True)).to_be_visible()
+    assert count_of(client) == 99
+
+
+def test_a_checkpoint_is_expired_once_it_is_confirmed(walked: Viewer, client: SyncClient) -> None:
+    expect(walked.find("checkpoint-row")).to_have_count(5)
+    walked.find("action-expire").click()
+    expect(walked.find("preview")).to_contain_text("step 1")
+    assert len(client.timeline("walker", "walk")) == 5
+
+    confirm(walked)
+
+    expect(walked.find("checkpoint-row")).to_have_count(4)
+    kept = [each.step_name for each in client.timeline("walker", "walk")]
+    assert kept == ["step 4", "step 3", "step 2", "step 0"]
+
+
+def test_files_are_restored_to_a_directory_that_is_named(
+    client: SyncClient, server: Server, look, tmp_path: Path
+) -> None:
+    stories.work(client, tmp_path / "repo")
+    at = stories.named(client, stories.AGENT, stories.SESSION, "fix: completed")
+    viewer = look(server).session(stories.AGENT, stories.SESSION, at=at)
+    viewer.find("action-restore").click()
+    expect(viewer.find("dialog-confirm")).to_be_disabled()
+    elsewhere = tmp_path / "elsewhere"
+    viewer.find("field-directory").fill(str(elsewhere))
+    viewer.find("field-directory").blur()
+    expect(viewer.find("preview")).to_contain_text("All files would be written")
+    assert not elsewhere.exists()
+
+    confirm(viewer)
+
+    assert (elsewhere / "main.py").read_text().endswith("return a + b\n")
+    assert (elsewhere / "logo.png").read_bytes() == stories.picture()
+
+
+def test_what_the_rules_do_not_keep_is_pruned_once_it_is_confirmed(
+    walked: Viewer, client: SyncClient
+) -> None:
+    walked.go("storage").find("prune-last").fill("2")
+    walked.find("prune-preview").click()
+    expect(walked.find("prune-answer")).to_contain_text("3 checkpoints would be removed")
+    walked.find("prune").click()
+    expect(walked.find("preview")).to_contain_text("3 checkpoints")
+    assert len(client.timeline("walker", "walk")) == 5
+
+    confirm(walked)
+
+    kept = [each.step_name for each in client.timeline("walker", "walk")]
+    assert kept == ["step 4", "step 3"]
+
+
+def test_an_offer_is_accepted(walked: Viewer, client: SyncClient) -> None:
+    offered = client.handoff(client.timeline("walker", "walk")[0].checkpoint_id, "reviewer")
+
+    walked.go("inbox").find("inbox-accept").click()
+
+    expect(walked.find("inbox-accept")).to_have_count(0)
+    assert client.offer(offered).attempts == 1
+
+
+def test_an_offer_is_rejected_with_a_reason(walked: Viewer, client: SyncClient) -> None:
+    offered = client.handoff(client.timeline("walker", "walk")[0].checkpoint_id, "reviewer")
+    walked.go("inbox").find("inbox-reject").click()
+    walked.find("inbox-reason").fill("no time")
+
+    confirm(walked)
+
+    expect(walked.find("inbox-reject")).to_have_count(0)
+    offer = client.offer(offered)
+    assert (offer.outcome, offer.reason) == ("rejected", "no time")
 
 
 def test_what_cannot_be_undone_is_said_before_a_rollback(
