@@ -107,16 +107,18 @@ def adopt(session: OpenSession, other: Adoptable) -> Plan[str]:
     session.history.join(theirs.effects)
     session.history.jump(blocks)
     files = session.files if theirs.workspace is not None else None
+    captured = theirs.workspace
     if files is not None:
+        captured = files.as_own(captured)
         files.fall_behind()
     now: str = yield from session.checkpointer.checkpoint(
         f"adopted {info.session_id}",
         parent_id=info.checkpoint_id,
-        workspace=theirs.workspace,
+        workspace=captured,
         tags={"adopted": info.session_id},
     )
     if files is not None:
-        yield from files.put_back(theirs.workspace)
+        yield from files.put_back(captured)
     return now
 
 

@@ -39,6 +39,15 @@ class BeforeOthers(Protocol):
         """Keep the files as they are, and what putting others back will replace, ignored or not."""
 
 
+@runtime_checkable
+class Named(Protocol):
+    """A workspace that says of what it captures where that is."""
+
+    @property
+    def name(self) -> str | None:
+        """What it is called; None if its directory is not at hand."""
+
+
 class Directory:
     """A workspace as a run uses it."""
 
@@ -49,6 +58,10 @@ class Directory:
         self.workspace = as_workspace(given)
         self.path = Path(self.workspace.path)
         self._store = store
+
+    @property
+    def name(self) -> str:
+        return self.workspace.name
 
     def capture(self) -> dict[str, Any]:
         """Keep the files as they are, and return what a checkpoint holds of them."""
@@ -129,6 +142,18 @@ class Files:
         done = yield from steps.do(lambda: self.workspace.put_back(captured))
         self.agree = True if self._is_there else self.agree
         return done
+
+    def as_own(self, captured: dict[str, Any]) -> dict[str, Any]:
+        """Return files that are put into this directory as those of this directory.
+
+        They may have been captured in another, as those of a fork that is adopted.
+        """
+        workspace = self.workspace
+        if not isinstance(workspace, Named) or workspace.name is None:
+            return captured
+        if "workspace" not in captured:  # a workspace of the user's own, which says it otherwise
+            return captured
+        return {**captured, "workspace": workspace.name}
 
     def opened_for(self, agent_id: str, session_id: str) -> Plan[bool]:
         """Note on this machine that a session works here; returns whether it did before."""

@@ -210,6 +210,7 @@ def _carry_out(session: OpenSession, intent: dict[str, Any], is_running: bool) -
         _go_back(session, kept, later, undone, is_running)
     files = kept.workspace if "files" in intent["scope"] else None
     if session.files is not None and files is not None:
+        files = session.files.as_own(files)
         session.files.fall_behind()
     now = yield from session.checkpointer.checkpoint(
         intent["name"],

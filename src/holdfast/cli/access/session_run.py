@@ -38,6 +38,10 @@ class SessionFiles:
         """Leads back to the files as they were."""
         self._at_head = at_head
 
+    @property
+    def name(self) -> str | None:
+        return None if self.workspace is None else self.workspace.name
+
     def capture(self) -> dict[str, Any]:
         """Return the files as they are, or as they were at the head."""
         if self.workspace is None:
