@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import stat
-import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -20,7 +19,7 @@ from holdfast.workspace.ignore import FILES, LONGEST, IgnoreEverything, IgnoreRu
 from holdfast.workspace.index import Folder
 from holdfast.workspace.known_contents import KnownContents
 from holdfast.workspace.paths import depth, parent_and_name, start_of
-from holdfast.workspace.stat_keys import MODE, Key, key_of, keys_in, trusted
+from holdfast.workspace.stat_keys import MODE, Key, key_of, keys_in, now_of_files, trusted
 from holdfast.workspace.tree_builder import build_trees
 
 _LONGEST_PATH = 4096
@@ -77,7 +76,7 @@ class Scanner:
         )
         self._progress = progress
         self._on_folder = on_folder
-        self._started = time.time_ns()
+        self._started = now_of_files()
         self._files = 0
         self._forced: set[bytes] = set()
         self._dirs = DirFds(root)

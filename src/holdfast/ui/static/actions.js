@@ -2,25 +2,10 @@
 import { button, failure, h, loading, put, val } from "./dom.js";
 import { post } from "./api.js";
 import { number, plain, plural, short, visible } from "./format.js";
+import { kept } from "./kept.js";
 import { go, notice } from "./main.js";
 
-let mark_ = null;
-export const marked = () => {
-  try {
-    return sessionStorage.getItem("holdfast-mark");
-  } catch {
-    return mark_;
-  }
-};
-export function mark(id) {
-  mark_ = id;
-  try {
-    if (id) sessionStorage.setItem("holdfast-mark", id);
-    else sessionStorage.removeItem("holdfast-mark");
-  } catch {
-    /* kept in the page alone */
-  }
-}
+export const mark = kept("mark", () => sessionStorage);
 
 // What is slow to preview is looked at once its field is left, not with every letter.
 function field(one, changed, touched) {

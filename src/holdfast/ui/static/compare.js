@@ -4,25 +4,14 @@ import { get } from "./api.js";
 import { hunks } from "./diff_lines.js";
 import * as exploration from "./exploration.js";
 import { ago, bytes, kindOf, moment, number, plural, pretty } from "./format.js";
+import { kept } from "./kept.js";
 import { go, keep, to } from "./main.js";
 
 const TABS = ["messages", "state", "files"];
 const MOVES = ["changed", "added", "removed", "moved"];
 const FILES = ["added", "removed", "modified", "mode", "renamed"];
-let isSplit = false;
-try {
-  isSplit = localStorage.getItem("holdfast-split") === "1";
-} catch {
-  isSplit = false;
-}
+const split = kept("split");
 const isWide = () => matchMedia("(min-width: 701px)").matches;
-const remember = () => {
-  try {
-    localStorage.setItem("holdfast-split", isSplit ? "1" : "");
-  } catch {
-    /* a browser without storage forgets */
-  }
-};
 
 export async function open(root, given) {
   if (given.exploration) return exploration.open(root, given);
@@ -251,7 +240,7 @@ export async function open(root, given) {
       try {
         const pair = { a: diff.from, b: diff.to, ref: file.ref, old_ref: file.old };
         const found = await get("file-diff", pair);
-        if (mine === chosen) put(view, hunks(found, isSplit && isWide()));
+        if (mine === chosen) put(view, hunks(found, split.get() === "1" && isWide()));
       } catch (error) {
         if (mine === chosen) put(view, failure(error));
       }
@@ -259,14 +248,13 @@ export async function open(root, given) {
     const mode = button(
       "Side by side",
       () => {
-        isSplit = !isSplit;
-        remember();
-        mode.setAttribute("aria-pressed", String(isSplit));
+        split.set(split.get() ? "" : "1");
+        mode.setAttribute("aria-pressed", String(split.get() === "1"));
         chosen?.();
       },
       {
         class: "button small split-mode",
-        "aria-pressed": String(isSplit),
+        "aria-pressed": String(split.get() === "1"),
         "data-test": "side-by-side",
       },
     );

@@ -1,7 +1,9 @@
 // A conversation as people read it.
-import { button, chip, empty, failure, h, long, put, val } from "./dom.js";
+import { button, chip, empty, failure, h, long, patch, put, val } from "./dom.js";
 import { get, text } from "./api.js";
 import { bytes, number, plain, plural, pretty } from "./format.js";
+import { kept } from "./kept.js";
+import { markdown } from "./markdown.js";
 
 const NAMES = {
   user: "User",
@@ -12,10 +14,21 @@ const NAMES = {
   tool: "Tool",
   developer: "Developer",
 };
+const PAGE = 100;
+// How much of what was said before stays in sight above what is new.
+const ABOVE = 56;
+const asWritten = kept("as-written");
 
 const whole = (part) => (part.src ? () => text(`api/v1/${part.src}`) : null);
 const said = (part, value, kind) => long(pretty(value), { class: kind }, whole(part), part.cut);
-const words = (part) => long(String(part.content ?? ""), { class: "prose" }, whole(part), part.cut);
+const words = (part) =>
+  long(
+    String(part.content ?? ""),
+    { class: "prose", dir: "auto" },
+    whole(part),
+    part.cut,
+    asWritten.get() ? null : markdown,
+  );
 
 function answer(part) {
   return h(
@@ -95,22 +108,26 @@ function draw(part, answers, pending, used) {
 
 const roleOf = (one) => String(one.role || "");
 
-export async function show(box, { id }) {
+export async function show(box, { id, scroller }) {
   const list = h("ol", { class: "messages" });
   const head = h("div", { class: "buttons" });
+  const trouble = h("div", {});
   let all = [];
+  let next = null;
+  let total = 0;
   let pending = new Set();
 
   function message(one, answers, calls) {
     const parts = one.parts.map((part) => draw(part, answers, pending, calls)).filter(Boolean);
     if (!parts.length) return null;
     const name = NAMES[roleOf(one)];
-    return h(
+    const made = h(
       "li",
       {
         class: `message ${name ? name.toLowerCase() : "other"}${one.new ? " new" : ""}`,
         "data-test": "message",
         "data-index": one.index,
+        "data-key": one.index,
       },
       h(
         "div",
@@ -120,6 +137,9 @@ export async function show(box, { id }) {
       ),
       h("div", { class: "said" }, parts),
     );
+    const answered = one.parts.filter((part) => answers.has(part.id)).length;
+    made.same = `${one.index} ${answered} ${asWritten.get()}`;
+    return made;
   }
 
   function paint() {
@@ -129,55 +149,82 @@ export async function show(box, { id }) {
       if (part.type === "tool_call_response" && part.id) answers.set(part.id, part);
       if (part.type === "tool_call" && part.id) calls.add(part.id);
     }
-    put(
+    patch(
       list,
       all.map((one) => message(one, answers, calls)),
+    );
+    patch(
+      head,
+      next &&
+        button(`Show earlier (${number(total - all.length)} more)`, earlier, {
+          "data-test": "more",
+        }),
+      first() &&
+        all.length > 6 &&
+        button("Jump to what is new", place, { class: "button small", "data-test": "jump-new" }),
+      all.length > 0 &&
+        button("As written", toggle, {
+          class: "button small plain",
+          title: "Show messages letter by letter, or laid out",
+          "aria-pressed": String(Boolean(asWritten.get())),
+          "data-test": "as-written",
+        }),
     );
   }
 
   // The end of a conversation comes first: what was said before it is asked for.
   async function load(cursor) {
-    const read = await get("messages", { id, limit: 100, cursor });
+    const read = await get("messages", { id, limit: PAGE, cursor });
     pending = new Set(read.pending);
     all = read.messages.concat(all);
-    paint();
-    const earlier = async () => {
-      try {
-        await load(read.next);
-      } catch (error) {
-        put(head, failure(error));
-      }
-    };
-    const left = read.total - all.length;
-    put(
-      head,
-      read.next && button(`Show earlier (${number(left)} more)`, earlier, { "data-test": "more" }),
-    );
+    next = read.next;
+    total = read.total;
     return read;
   }
 
+  // What is read stays where it is while more comes above it.
+  async function earlier() {
+    try {
+      await load(next);
+      const before = scroller().scrollHeight;
+      const { scrollTop } = scroller();
+      paint();
+      scroller().scrollTop = scrollTop + scroller().scrollHeight - before;
+      put(trouble);
+    } catch (error) {
+      put(trouble, failure(error));
+    }
+  }
+
+  function toggle() {
+    asWritten.set(asWritten.get() ? "" : "1");
+    paint();
+  }
+
+  const first = () => all.find((one) => one.new);
+  // To what is new, or to the end: nobody has to look for what a step added.
+  function place() {
+    const found = list.querySelector(".new");
+    const view = scroller();
+    const top = found
+      ? found.getBoundingClientRect().top - view.getBoundingClientRect().top + view.scrollTop
+      : view.scrollHeight;
+    view.scrollTop = found && found === list.firstElementChild && !next ? 0 : top - ABOVE;
+  }
+
   const read = await load();
-  const lost = read.lost.length
-    ? h("p", { class: "note" }, "Not shown as it was: ", val(plain(read.lost), 400))
-    : null;
-  const removed = read.removed
-    ? h("p", { class: "note" }, `Without ${plural(read.removed, "message")} of the parent.`)
-    : null;
-  const jump = h(
-    "div",
-    { class: "buttons" },
-    button("Jump to what is new", () => fresh()?.scrollIntoView({ block: "start" }), {
-      class: "button small",
-      "data-test": "jump-new",
-    }),
-  );
-  const fresh = () => list.querySelector(".new");
+  paint();
   put(
     box,
-    fresh() && all.length > 6 && jump,
-    lost,
-    removed,
+    read.lost.length
+      ? h("p", { class: "note" }, "Not shown as it was: ", val(plain(read.lost), 400))
+      : null,
+    read.removed
+      ? h("p", { class: "note" }, `Without ${plural(read.removed, "message")} of the parent.`)
+      : null,
     head,
+    trouble,
     all.length ? list : empty("No messages were kept in this checkpoint."),
   );
+  return { place };
 }

@@ -13,10 +13,18 @@ const PROPERTIES = new Set([
   "readOnly",
 ]);
 
+// What an element does is reached through it, so that `patch` can give it what a newer one does.
+function listen(element, name, act) {
+  element.acts ??= {};
+  if (!(name in element.acts))
+    element.addEventListener(name, (event) => element.acts[name]?.(event));
+  element.acts[name] = act;
+}
+
 function fill(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes || {})) {
     if (value === undefined || value === null || value === false) continue;
-    if (typeof value === "function") element.addEventListener(name, value);
+    if (typeof value === "function") listen(element, name, value);
     else if (name === "vars")
       for (const [key, of] of Object.entries(value)) element.style.setProperty(key, of);
     else if (PROPERTIES.has(name)) element[name] = value;
@@ -42,6 +50,63 @@ export const s = (tag, attributes, ...children) =>
 export function put(element, ...children) {
   element.replaceChildren();
   return add(element, children);
+}
+
+// Draws the inside of an element anew and keeps what is the same: focus, scrolling, what is open. Rows
+// that move are known by `data-key`. What has a state of its own says what it is of in `same`: it stays
+// while that is the same, and is replaced as a whole when it is not.
+export function patch(element, ...children) {
+  const focused = document.activeElement;
+  merge(element, add(element.cloneNode(false), children));
+  if (focused !== document.activeElement && element.contains(focused))
+    focused.focus({ preventScroll: true });
+  return element;
+}
+
+function merge(element, fresh) {
+  const keyed = new Map();
+  for (const node of element.childNodes) if (node.dataset?.key) keyed.set(node.dataset.key, node);
+  const kept = new Set();
+  let next = element.firstChild;
+  for (const wanted of [...fresh.childNodes]) {
+    const old = wanted.dataset?.key ? keyed.get(wanted.dataset.key) : alike(next, wanted);
+    const node = old && !kept.has(old) ? renewed(old, wanted) : wanted;
+    kept.add(node);
+    if (old === next && next) next = next.nextSibling;
+    if (node === old) {
+      if (old.nextSibling !== next) element.insertBefore(old, next);
+    } else {
+      element.insertBefore(node, next);
+      if (old && !kept.has(old)) old.remove();
+    }
+  }
+  for (const node of [...element.childNodes]) if (!kept.has(node)) node.remove();
+}
+
+function alike(node, wanted) {
+  let found = node;
+  while (found && (found.nodeName !== wanted.nodeName || found.dataset?.key))
+    found = found.nextSibling;
+  return found;
+}
+
+// An element that was there as a newer one would have it; the newer one where it cannot become that.
+export function renewed(old, wanted) {
+  if (old.nodeName !== wanted.nodeName) return wanted;
+  if (old.nodeType !== Node.ELEMENT_NODE) {
+    if (old.data !== wanted.data) old.data = wanted.data;
+    return old;
+  }
+  if (old.same !== undefined || wanted.same !== undefined)
+    return old.same === wanted.same ? old : wanted;
+  for (const { name } of [...old.attributes])
+    if (!wanted.hasAttribute(name) && name !== "open") old.removeAttribute(name);
+  for (const { name, value } of wanted.attributes)
+    if (name !== "open" && old.getAttribute(name) !== value) old.setAttribute(name, value);
+  for (const name of Object.keys({ ...old.acts, ...wanted.acts }))
+    listen(old, name, wanted.acts?.[name]);
+  merge(old, wanted);
+  return old;
 }
 
 // A value from a checkpoint: its direction cannot leak, its control characters are seen.
@@ -81,34 +146,46 @@ export function bar(progress, label = "Tasks done") {
   );
 }
 
-export function copy(text, label) {
-  const made = button(
-    "Copy",
-    async () => {
+export function copy(text, label, shown = "Copy") {
+  return button(
+    shown,
+    async ({ currentTarget: knob }) => {
       try {
         await navigator.clipboard.writeText(text);
-        made.textContent = "Copied";
+        knob.textContent = "Copied";
       } catch {
-        made.textContent = "Not allowed";
+        knob.textContent = "Not allowed";
       }
       setTimeout(() => {
-        made.textContent = "Copy";
+        knob.textContent = shown;
       }, 1500);
     },
-    { class: "button small", "aria-label": `Copy ${label}`, "data-test": "copy" },
+    {
+      class: "button small",
+      title: `Copy ${label}`,
+      "aria-label": `Copy ${label}`,
+      "data-test": "copy",
+    },
   );
-  return made;
 }
 
-// Long text is cut in the view; "show all" brings more of it, never so much that the page stops.
+// Long text is cut in the view; "show all" brings more of it, never so much that the page stops. With
+// `drawn` a text is not shown as it is, but as what that makes of it.
 const FIRST = 4000;
 const STEP = 100000;
-export function long(value, attributes = {}, more = null, total = null) {
+const MOST_DRAWN = 20000;
+export function long(value, attributes = {}, more = null, total = null, drawn = null) {
   let text = String(value);
   let upTo = FIRST;
-  const body = h("span", {}, visible(text, FIRST, false));
+  const body = h(drawn ? "div" : "span", {});
   const box = h("div", { class: "long", ...attributes }, body);
+  box.same = `${attributes.class} ${total} ${drawn?.name} ${text}`;
   const whole = total || text.length;
+  const tell = () =>
+    drawn && upTo <= MOST_DRAWN
+      ? put(body, drawn(text.slice(0, upTo)))
+      : put(body, visible(text.slice(0, upTo), upTo, false, Boolean(attributes.dir)));
+  tell();
   if (text.length <= FIRST && !more) return box;
   const label = () =>
     `Show ${upTo === FIRST ? "all" : "more"} (${whole.toLocaleString("en")} characters)`;
@@ -125,8 +202,8 @@ export function long(value, attributes = {}, more = null, total = null) {
           return;
         }
       }
-      body.append(visible(text.slice(upTo, upTo + STEP), STEP, false));
       upTo += STEP;
+      tell();
       next.disabled = false;
       next.textContent = label();
       if (upTo >= text.length) next.remove();
@@ -134,7 +211,7 @@ export function long(value, attributes = {}, more = null, total = null) {
     { class: "button small", "data-test": "show-all" },
   );
   if (more && text.length <= FIRST) upTo = text.length;
-  body.textContent = visible(text.slice(0, upTo), upTo, false);
+  tell();
   box.append(next);
   return box;
 }
@@ -144,7 +221,7 @@ export function failure(error) {
     "div",
     { class: "failure", role: "alert", "data-test": "error" },
     h("strong", {}, error.title || "That did not work"),
-    h("p", {}, val(error.message, 2000)),
+    h("p", { class: "words" }, visible(error.message, 2000, false)),
   );
   if (error.suggestions && error.suggestions.length)
     box.append(
@@ -156,6 +233,15 @@ export function failure(error) {
     );
   if (error.remedy) box.append(h("p", { class: "quiet" }, error.remedy));
   return box;
+}
+
+// What cannot be drawn says so in its own place, and hides nothing beside it.
+export function safely(draw) {
+  try {
+    return draw();
+  } catch (error) {
+    return failure({ title: "This cannot be shown", message: String(error.message) });
+  }
 }
 
 export const empty = (...words) => h("p", { class: "empty" }, ...words);

@@ -1,8 +1,11 @@
 // Tool calls, and what became of them.
-import { button, chip, empty, h, long, put, val } from "./dom.js";
+import { button, chip, empty, h, long, patch, put, safely, val } from "./dom.js";
 import { get, settings } from "./api.js";
 import { ago, instant, kindOf, moment, plain, pretty } from "./format.js";
 import { resolve } from "./actions.js";
+
+const PAGE = 100;
+const LARGEST_PAGE = 500;
 
 // The arguments of a call as Python writes them: what stands behind its name.
 export const signature = (call) =>
@@ -34,7 +37,7 @@ function one(effect, again) {
     value !== null && [h("div", { class: "label" }, label), long(pretty(value), { class: kind })];
   return h(
     "li",
-    { class: "effect", "data-test": "effect", "data-status": word },
+    { class: "effect", "data-test": "effect", "data-status": word, "data-key": effect.id },
     h(
       "details",
       { open: effect.unfinished || effect.status === "failed" },
@@ -46,7 +49,7 @@ function one(effect, again) {
         h("span", { class: "quiet brief" }, val(signature(effect), 160)),
         chip(effect.kind, effect.standing ? "warn" : "quiet"),
         effect.unfinished && word === "done" ? chip("in no checkpoint yet", "warn") : null,
-        when && h("time", { class: "quiet", title: moment(when) }, ago(when)),
+        when && h("time", { class: "quiet", datetime: when, title: moment(when) }, ago(when)),
       ),
       part("Arguments", { args: effect.args ?? [], kwargs: effect.kwargs ?? {} }),
       part("Output", effect.output),
@@ -73,28 +76,26 @@ export async function show(box, { id }) {
   let all = false;
   const list = h("ol", { class: "effects" });
   const foot = h("div", { class: "buttons" });
-  async function load(cursor) {
-    const answer = await get("effects", { id, all: all ? 1 : "", cursor });
-    if (!cursor) put(list);
-    list.append(...answer.effects.map((effect) => one(effect, draw)));
-    put(foot, answer.next && button("Show more", () => load(answer.next), { "data-test": "more" }));
-    if (!list.children.length)
-      put(
-        list,
+  let made = [];
+  async function load(cursor, limit = PAGE) {
+    const answer = await get("effects", { id, all: all ? 1 : "", cursor, limit });
+    made = cursor ? made.concat(answer.effects) : answer.effects;
+    patch(
+      list,
+      made.map((effect) => safely(() => one(effect, draw))),
+      !made.length &&
         h(
           "li",
           {},
           empty(all ? "This session made no recorded calls." : "No calls since the parent."),
         ),
-      );
+    );
+    patch(
+      foot,
+      answer.next && button("Show more", () => load(answer.next), { "data-test": "more" }),
+    );
   }
-  const draw = async () => {
-    const opened = [...list.querySelectorAll("details")].map((found) => found.open);
-    await load();
-    list.querySelectorAll("details").forEach((found, at) => {
-      if (opened[at]) found.open = true;
-    });
-  };
+  const draw = () => load(undefined, Math.min(LARGEST_PAGE, Math.max(PAGE, made.length)));
   const toggle = button(
     "All calls of the session",
     () => {

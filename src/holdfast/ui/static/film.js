@@ -65,22 +65,19 @@ export function film({ count, own, index, until, choose }) {
     playing = -1;
     play.textContent = "❚❚";
     play.setAttribute("aria-label", "Stop the film");
-    let at = index();
-    if (at <= 0) {
-      await until(count());
-      at = own().length;
-    }
-    const next = async () => {
+    const isWhole = index() <= 0;
+    if (isWhole) await until(count());
+    // Others may save meanwhile: where it is, is where the chosen one is now.
+    const next = async (from) => {
       if (!playing) return;
-      at -= 1;
-      if (at < 0) {
+      if (from < 0) {
         stop();
         return;
       }
-      await choose(own()[at]);
-      if (playing) playing = setTimeout(next, PACE);
+      await choose(own()[from]);
+      if (playing) playing = setTimeout(() => next(index() - 1), PACE);
     };
-    next();
+    next((isWhole ? own().length : index()) - 1);
   }
 
   return {

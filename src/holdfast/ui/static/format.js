@@ -3,17 +3,26 @@
 const HIDDEN =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]/g;
 const escape = (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`;
+// Soft hyphens and joiners, which words of many languages and emoji have within, and names must not hide.
+const JOINS = /[\u00ad\u200c\u200d]/;
+const WITHIN =
+  /(?<=[\p{L}\p{M}\p{Extended_Pictographic}\u{1f3fb}-\u{1f3ff}])[\u00ad\u200c\u200d](?=[\p{L}\p{Extended_Pictographic}])/gu;
 
 // The text with its control and bidi characters written out, cut to `most`; on one line unless told.
-export function visible(value, most = 300, line = true) {
+// In what is said to be prose, joiners stay within words.
+export function visible(value, most = 300, line = true, prose = false) {
   let text =
     typeof value === "string" ? value : value === null || value === undefined ? "" : String(value);
   const cut = text.length > most;
   if (cut) text = text.slice(0, most);
-  text = text.replace(/\r\n/g, "\n").replace(HIDDEN, escape);
+  text = text.replace(/\r\n/g, "\n");
+  const within = prose && JOINS.test(text) ? joined(text) : null;
+  text = text.replace(HIDDEN, (letter, at) => (within?.has(at) ? letter : escape(letter)));
   if (line) text = text.replace(/\n/g, "⏎").replace(/\t/g, " ");
   return cut && line ? `${text}…` : text;
 }
+
+const joined = (text) => new Set([...text.matchAll(WITHIN)].map((found) => found.index));
 
 export function bytes(count) {
   if (count === null || count === undefined) return "–";
@@ -182,7 +191,6 @@ const KINDS = {
   dead: "bad",
   waiting: "warn",
   interrupt: "warn",
-  pending: "warn",
   modified: "warn",
   started: "warn",
   mode: "warn",

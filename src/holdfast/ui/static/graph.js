@@ -8,10 +8,15 @@ const x = (lane) => 10 + Math.min(lane, MOST - 1) * WIDTH;
 // Adds `lanes` to each row: which come in above, which leave below, where its own dot is.
 export function lay(rows) {
   const known = new Set(rows.map((row) => row.checkpoint_id));
-  const lanes = [];
+  // The first lane is the session's own, also below what was forked from its head.
+  const first = rows.find((row) => !row.branch)?.checkpoint_id;
+  const lanes = first ? [first] : [];
+  let hasBegun = false;
+  const seen = () => (hasBegun ? lanes.slice() : [null, ...lanes.slice(1)]);
   let widest = 1;
   for (const row of rows) {
-    const above = lanes.slice();
+    const above = seen();
+    hasBegun = hasBegun || row.checkpoint_id === first;
     let own = lanes.indexOf(row.checkpoint_id);
     if (own < 0) {
       own = lanes.indexOf(null);
@@ -27,7 +32,7 @@ export function lay(rows) {
     row.lanes = {
       above,
       own,
-      below: lanes.slice(),
+      below: seen(),
       id: row.checkpoint_id,
       open: Boolean(row.lane_parent) && !parent,
     };

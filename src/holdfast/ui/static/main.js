@@ -3,6 +3,7 @@ import { button, failure, h, link, loading, put } from "./dom.js";
 import { ahead, get, query, settings } from "./api.js";
 import { follow } from "./live.js";
 import { help } from "./help.js";
+import { kept } from "./kept.js";
 
 // Rows of the first page of a log.
 export const ROWS = 100;
@@ -160,28 +161,18 @@ async function count() {
   badge.hidden = !total;
 }
 
+const chosenTheme = kept("theme");
 function theme(to) {
-  const root = document.documentElement;
-  if (to) root.dataset.theme = to;
-  else delete root.dataset.theme;
-  try {
-    if (to) localStorage.setItem("holdfast-theme", to);
-  } catch {
-    /* a browser without storage forgets */
-  }
+  document.documentElement.dataset.theme = to;
+  chosenTheme.set(to);
 }
 const dark = () =>
   (document.documentElement.dataset.theme ||
     (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
 
 function chrome() {
-  let kept = null;
-  try {
-    kept = localStorage.getItem("holdfast-theme");
-  } catch {
-    kept = null;
-  }
-  theme(kept === "dark" || kept === "light" ? kept : null);
+  const chosen = chosenTheme.get();
+  if (chosen === "dark" || chosen === "light") theme(chosen);
   put(
     document.getElementById("nav"),
     NAV.map((name) =>

@@ -1,7 +1,7 @@
 // The chosen checkpoint: what it is, what can be done with it, and its parts in tabs.
-import { bar, button, failure, h, link, loading, put, val } from "./dom.js";
+import { bar, button, copy, failure, h, link, loading, patch, put, val } from "./dom.js";
 import { get, settings } from "./api.js";
-import { ago, moment, short } from "./format.js";
+import { ago, moment, plural, short } from "./format.js";
 import { go, keep, notice, to } from "./main.js";
 import * as actions from "./actions.js";
 
@@ -14,50 +14,81 @@ const MODULES = {
   effects: () => import("./effects.js"),
   about: () => import("./about.js"),
 };
+// Pixels that a panel may be moved by before it counts as read.
+const STILL = 40;
 
 // `who` is the session, `holder()` who works on it, `isHead(id)` whether nothing came after, `graph`
-// leads back to the list, and `turned` is called when another tab is shown.
-export function pane({ who, given, holder, isHead, graph, turned }) {
+// leads back to the list, `turn(id)` chooses another checkpoint, `turned` is called when another tab is
+// shown, and `gone` when the checkpoint is not there any more.
+export function pane({ who, given, holder, isHead, graph, turn, turned, gone }) {
   let tab = TABS.includes(given.tab) ? given.tab : TABS[0];
   let path = given.path || "";
   let at = null;
   let detail = null;
   let shown = null;
-  let turn = 0;
+  let round = 0;
+  let isTouched = false;
+  let placedAt = 0;
 
   const facts = h("div", { class: "facts" });
-  const body = h("div", { class: "tab-body", role: "tabpanel", id: "panel", tabindex: "0" });
+  const newer = h("div", { class: "newer", role: "status" });
+  const body = h("div", {
+    class: "tab-body",
+    role: "tabpanel",
+    id: "panel",
+    tabindex: "0",
+    click: (event) => {
+      if (event.target.closest("summary, button, a")) isTouched = true;
+    },
+  });
   const tabs = h("div", {
     class: "tabs",
     role: "tablist",
     "aria-label": "Parts of the checkpoint",
   });
-  const element = h("section", { class: "detail", "aria-label": "Checkpoint" }, facts, tabs, body);
+  const element = h(
+    "section",
+    { class: "detail", "aria-label": "Checkpoint" },
+    facts,
+    newer,
+    tabs,
+    body,
+  );
+  // In a narrow window the page scrolls as a whole.
+  const scroller = () =>
+    getComputedStyle(body).overflowY === "visible" ? document.getElementById("main") : body;
 
+  // Returns the whole id of what was chosen; null if it is not there.
   async function show(id) {
-    turn += 1;
-    const mine = turn;
-    if (at !== null && at !== id) path = "";
+    round += 1;
+    const mine = round;
     at = id;
+    patch(newer);
     try {
       const answer = await get("checkpoint", { id });
-      if (mine !== turn) return;
+      if (mine !== round) return at;
       detail = answer;
       at = answer.checkpoint.checkpoint_id;
       tell();
       await fill(mine);
+      return at;
     } catch (error) {
-      if (mine !== turn) return;
-      detail = null;
-      put(facts);
-      put(tabs);
-      put(body, failure(error));
+      if (mine === round) lost(error);
+      return null;
     }
+  }
+
+  function lost(error) {
+    round += 1;
+    detail = null;
+    put(facts);
+    put(tabs);
+    put(body, failure(error));
   }
 
   function tell() {
     const it = detail.checkpoint;
-    put(
+    patch(
       facts,
       link(
         to("session", who),
@@ -79,47 +110,57 @@ export function pane({ who, given, holder, isHead, graph, turned }) {
           { class: "quiet" },
           `#${it.step_index} · `,
           h("time", { datetime: it.created_at, title: moment(it.created_at) }, ago(it.created_at)),
-          ` · ${short(it.checkpoint_id)}`,
         ),
+        copy(it.checkpoint_id, `the id ${it.checkpoint_id}`, short(it.checkpoint_id)),
         bar(detail.progress),
       ),
       h("div", { class: "buttons" }, deeds(it)),
     );
-    put(tabs, TABS.map(knob));
+    patch(tabs, TABS.map(knob));
     body.setAttribute("aria-labelledby", `tab-${tab}`);
   }
 
   function deeds(it) {
-    const marked = actions.marked();
+    const marked = actions.mark.get();
     const write = !settings.read_only;
     return [
       write &&
-        button("Roll back here", () => actions.rollback(who, it, holder()), {
+        button("Roll back here", rollback, {
           disabled: isHead(at),
           title: isHead(at) ? "The session is here already" : "Roll back to this checkpoint (r)",
           "data-test": "action-rollback",
         }),
-      write && button("Fork", () => actions.fork(it), { "data-test": "action-fork" }),
+      write &&
+        button("Fork", () => actions.fork(it), {
+          title: "Begin a new session here (f)",
+          "data-test": "action-fork",
+        }),
       write &&
         detail.workspace &&
         button("Restore files…", () => actions.restore(it), { "data-test": "action-restore" }),
       button(marked && marked !== at ? "Compare with marked" : "Compare", compare, {
+        title: "Compare with the checkpoint before, or with the marked one (c)",
         "data-test": "action-compare",
       }),
       button(marked === at ? "Marked" : "Mark", mark, {
+        title: "Mark for compare (m)",
         "data-test": "action-mark",
         "aria-pressed": String(marked === at),
         class: "button plain",
       }),
       write &&
-        button("Expire…", () => actions.expire(it), {
+        button("Expire…", () => actions.expire(it, expired), {
           class: "button plain",
           "data-test": "action-expire",
         }),
     ];
   }
 
+  const rollback = () => actions.rollback(who, detail.checkpoint, holder(), turn);
+  const expired = () => (detail?.parent ? turn(detail.parent) : gone());
+
   function knob(name) {
+    const isNone = detail.has[name] === false;
     return h(
       "button",
       {
@@ -130,7 +171,7 @@ export function pane({ who, given, holder, isHead, graph, turned }) {
         "aria-selected": String(name === tab),
         tabindex: name === tab ? 0 : -1,
         "data-test": `tab-${name}`,
-        class: detail.has[name] === false ? "none" : null,
+        title: isNone ? "Nothing is kept of these" : null,
         click: () => pick(name),
         keydown: (event) => {
           const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
@@ -153,21 +194,30 @@ export function pane({ who, given, holder, isHead, graph, turned }) {
       who,
       detail,
       path,
+      scroller,
       keep: (value) => {
         path = value;
         keep({ path: value });
       },
     };
+    const isFocused = body.contains(document.activeElement) && body !== document.activeElement;
     const slow = setTimeout(() => {
-      if (mine === turn) put(body, loading());
+      if (mine === round) put(body, loading());
     }, 150);
     try {
       const made = await module.show(fresh, context);
-      if (mine !== turn) return;
+      if (mine !== round) return;
       shown = made || {};
       put(body, fresh);
+      isTouched = false;
+      if (scroller() === body) {
+        body.scrollTop = 0;
+        shown.place?.();
+        placedAt = body.scrollTop;
+      }
+      if (isFocused) body.focus({ preventScroll: true });
     } catch (error) {
-      if (mine === turn) put(body, failure(error));
+      if (mine === round) put(body, failure(error));
     } finally {
       clearTimeout(slow);
     }
@@ -178,21 +228,22 @@ export function pane({ who, given, holder, isHead, graph, turned }) {
     tab = name;
     path = "";
     keep({ tab, path: "" });
-    turn += 1;
-    put(tabs, TABS.map(knob));
+    round += 1;
+    patch(tabs, TABS.map(knob));
+    document.getElementById(`tab-${tab}`).scrollIntoView({ inline: "nearest", block: "nearest" });
     body.setAttribute("aria-labelledby", `tab-${tab}`);
     turned();
-    fill(turn);
+    fill(round);
   }
 
   function mark() {
-    actions.mark(actions.marked() === at ? null : at);
+    actions.mark.set(actions.mark.get() === at ? null : at);
     tell();
-    if (actions.marked()) notice("Marked. Choose another checkpoint and compare.");
+    if (actions.mark.get()) notice("Marked. Choose another checkpoint and compare.");
   }
 
   function compare() {
-    const marked = actions.marked();
+    const marked = actions.mark.get();
     const a = marked && marked !== at ? marked : detail.parent;
     if (a) go("compare", { a, b: at });
     else notice("It has no parent to compare with. Mark another checkpoint first.");
@@ -205,7 +256,7 @@ export function pane({ who, given, holder, isHead, graph, turned }) {
     l: () => body.focus(),
     c: () => detail && compare(),
     m: () => detail && mark(),
-    r: written((it) => !isHead(at) && actions.rollback(who, it, holder())),
+    r: written(() => !isHead(at) && rollback()),
     f: written(actions.fork),
   };
   TABS.forEach((name, index) => {
@@ -218,18 +269,47 @@ export function pane({ who, given, holder, isHead, graph, turned }) {
     show,
     pick,
     tab: () => tab,
-    isAtTop: () => body.scrollTop < 40,
+    // Whether somebody reads here, so that another checkpoint must not take its place.
+    isRead() {
+      const selection = getSelection();
+      const view = scroller();
+      return (
+        isTouched ||
+        Boolean(path) ||
+        tab === "state" ||
+        tab === "files" ||
+        Math.abs(view.scrollTop - (view === body ? placedAt : 0)) > STILL ||
+        (!selection.isCollapsed && body.contains(selection.anchorNode))
+      );
+    },
+    // Says that the session has gone on since.
+    tellNewer(count, act) {
+      patch(
+        newer,
+        count > 0 &&
+          button(`${plural(count, "newer checkpoint")} · go to the newest`, act, {
+            class: "button small",
+            "data-test": "newer",
+          }),
+      );
+    },
     // What was written since: children, calls, questions at the same checkpoint.
     async refresh() {
       if (!detail) return;
-      const answer = await get("checkpoint", { id: at });
-      if (answer.checkpoint.checkpoint_id !== at) return;
-      detail = answer;
-      tell();
-      await shown?.refresh?.(detail);
+      const mine = round;
+      try {
+        const answer = await get("checkpoint", { id: at });
+        if (mine !== round) return;
+        detail = answer;
+        tell();
+        await shown?.refresh?.(detail);
+      } catch (error) {
+        if (error.status !== 404) throw error;
+        if (mine === round) lost(error);
+      }
     },
     close() {
-      turn += 1;
+      round += 1;
     },
   };
 }

@@ -1,16 +1,18 @@
 // One session: its graph, and beside it the chosen checkpoint.
-import { bar, button, chip, h, link, put, val } from "./dom.js";
+import { bar, button, chip, failure, h, link, patch, put, val } from "./dom.js";
 import { get, settings } from "./api.js";
-import { ago, kindOf, moment, number, plural } from "./format.js";
+import { ago, kindOf, moment, number, plural, visible } from "./format.js";
 import { film } from "./film.js";
 import { drawing, lay } from "./graph.js";
-import { go, keep, ROWS, title, to } from "./main.js";
+import { go, keep, listed, ROWS, title, to } from "./main.js";
 import { pane, TABS } from "./pane.js";
 import { virtual } from "./virtual.js";
+import { waiting } from "./waiting.js";
 import * as actions from "./actions.js";
 
 const HEIGHT = 46;
 const LARGEST_PAGE = 500;
+const ASKS = ["waiting", "unknown", "handed off"];
 
 export async function open(root, given) {
   if (!given.session)
@@ -23,12 +25,21 @@ export async function open(root, given) {
   let next = null;
   let width = 1;
   let busy = null;
+  // The newest checkpoint, as somebody reads there while the session goes on.
+  let left = null;
 
   const header = h("div", { class: "session-head" });
+  const waits = waiting(
+    (one) =>
+      (one.session_id ?? one.from_session) === who.session &&
+      (one.agent_id ?? one.from_agent) === who.agent,
+    () => refresh({ sessions: null }),
+  );
   const list = virtual({
     height: HEIGHT,
     label: "Checkpoints, newest first",
     key: (row) => row.checkpoint_id,
+    isChosen: (row) => row.checkpoint_id === at,
     near: () => more(),
     draw,
     test: "graph",
@@ -45,6 +56,8 @@ export async function open(root, given) {
     given,
     holder: () => about.holder,
     isHead: (id) => own.length > 0 && own[0].checkpoint_id === id,
+    turn: (id) => choose(id, true),
+    gone: () => go("", listed()),
     graph() {
       header.scrollIntoView();
       list.box.querySelector("[aria-current], a")?.focus();
@@ -56,6 +69,7 @@ export async function open(root, given) {
     const current = row.checkpoint_id === at;
     const branch = row.branch;
     const where = branch ? { agent: branch.agent_id, session: branch.session_id } : who;
+    const name = row.step_name || "unnamed step";
     const tab = side.tab() === TABS[0] ? "" : side.tab();
     const click = (event) => {
       if (branch || event.ctrlKey || event.metaKey || event.shiftKey) return;
@@ -78,7 +92,7 @@ export async function open(root, given) {
         h(
           "span",
           { class: "what" },
-          h("span", { class: "name" }, val(row.step_name || "unnamed step", 120)),
+          h("span", { class: "name", title: visible(name, 300) }, val(name, 120)),
           h("span", { class: "quiet sub" }, subtitle(row)),
         ),
         h(
@@ -97,7 +111,7 @@ export async function open(root, given) {
       branch
         ? [
             h("span", { class: "branch" }, `${branch.kind} `, val(branch.session_id, 60)),
-            branch.more ? ` +${number(branch.more)} more` : "",
+            row.isLast && branch.more ? ` · ${number(branch.more)} older not shown` : "",
           ]
         : `#${row.step_index}`,
       " · ",
@@ -111,6 +125,9 @@ export async function open(root, given) {
 
   function arrange() {
     width = lay(rows);
+    rows.forEach((row, index) => {
+      row.isLast = row.branch?.session_id !== rows[index + 1]?.branch?.session_id;
+    });
     own = rows.filter((row) => !row.branch);
     list.set(rows);
     list.again();
@@ -150,19 +167,20 @@ export async function open(root, given) {
 
   async function choose(id, push = false) {
     if (id === at) return;
+    left = null;
     if (push) history.pushState({}, "", location.href);
-    keep({ ...who, at: id, tab: side.tab(), path: "" });
+    keep({ ...who, at: id, tab: side.tab() });
     await turn(id);
   }
 
   function heading() {
     title(about.session_id);
-    put(
+    patch(
       header,
       h(
         "div",
         { class: "fact-line" },
-        link("./", { class: "crumbs", "data-test": "back" }, "← Sessions"),
+        link(to("", listed()), { class: "crumbs", "data-test": "back" }, "← Sessions"),
         h("h1", {}, val(about.session_id, 160)),
         h("span", { class: "quiet" }, val(about.agent_id, 80)),
         h(
@@ -202,7 +220,7 @@ export async function open(root, given) {
         ),
       ],
       about.holder && [" · held by ", val(about.holder, 120)],
-      about.exploration && [
+      (about.exploration || rows.some((row) => row.branch?.kind === "exploration")) && [
         " · ",
         link(
           to("compare", { agent: about.agent_id, exploration: about.session_id }),
@@ -213,9 +231,16 @@ export async function open(root, given) {
     ];
   }
 
+  // What the session waits for a person to decide, as the inbox has it.
+  async function ask() {
+    const isAsked = about.conditions.some((one) => ASKS.includes(one));
+    waits.show(isAsked ? await get("inbox") : {});
+  }
+
   put(
     root,
     header,
+    waits.element,
     h(
       "div",
       { class: "split" },
@@ -230,19 +255,36 @@ export async function open(root, given) {
   heading();
   at = given.at || about.head.checkpoint_id;
   const showing = side.show(at);
+  const asking = ask().catch(() => {}); // the inbox itself tells what is wrong with it
   const log = await reading;
   rows = log.checkpoints;
   next = log.next;
   arrange();
+  heading();
+  const whole = await showing;
+  if (whole && whole !== at) {
+    at = whole; // the address had the beginning of it, or a name
+    keep({ at });
+    arrange();
+  }
   if (place() >= 0) list.reveal(place());
-  await showing;
+  await asking;
 
   async function refresh(what) {
     const wasHead = own.length > 0 && at === own[0].checkpoint_id;
     const limit = Math.min(LARGEST_PAGE, Math.max(ROWS, own.length));
-    const [fresh, log] = await Promise.all([get("session", who), get("log", { ...who, limit })]);
+    let fresh = null;
+    let log = null;
+    try {
+      [fresh, log] = await Promise.all([get("session", who), get("log", { ...who, limit })]);
+    } catch (error) {
+      if (error.status !== 404) throw error;
+      put(root, failure(error), link(to("", listed()), { class: "button" }, "Back to the sessions"));
+      return;
+    }
     about = fresh.session;
     heading();
+    await ask();
     const had = rows.length;
     const last = rows.findIndex(
       (row) => row.checkpoint_id === log.checkpoints.at(-1)?.checkpoint_id,
@@ -253,10 +295,16 @@ export async function open(root, given) {
     const top = list.box.scrollTop;
     arrange();
     if (top > HEIGHT && rows.length > had) list.box.scrollTop = top + (rows.length - had) * HEIGHT;
-    const stays = reel.isPlaying() || top > HEIGHT || !side.isAtTop();
-    if (wasHead && !stays && own.length && own[0].checkpoint_id !== at)
+    const hasMoved = wasHead && own.length > 0 && own[0].checkpoint_id !== at;
+    if (hasMoved && !reel.isPlaying() && top <= HEIGHT && !side.isRead()) {
       await choose(own[0].checkpoint_id);
-    else if (touches(what)) await side.refresh();
+      return;
+    }
+    if (hasMoved) left = at;
+    if (touches(what)) await side.refresh();
+    side.tellNewer(left === at ? own.findIndex((row) => row.checkpoint_id === at) : 0, () =>
+      choose(own[0].checkpoint_id, true),
+    );
   }
 
   const touches = (what) =>
@@ -296,14 +344,15 @@ export async function open(root, given) {
       k: step(-1),
       ArrowDown: step(1),
       ArrowUp: step(-1),
-      h: () => go(""),
-      Escape: () => (reel.isPlaying() ? reel.stop() : go("")),
+      h: () => go("", listed()),
+      Escape: reel.stop,
       " ": reel.toggle,
       u: () => !settings.read_only && about.undo && actions.undo(who, about.holder),
     },
     close() {
       reel.close();
       side.close();
+      waits.close();
       list.close();
     },
   };

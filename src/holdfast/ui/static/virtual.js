@@ -1,9 +1,10 @@
 // A long list of rows of one height: only those in sight are in the page.
-import { h, put } from "./dom.js";
+import { h, put, renewed } from "./dom.js";
 
 const MARGIN = 12;
 
-export function virtual({ height, draw, label, near, key, test }) {
+// One row can be reached with the tabulator key: the one that `isChosen`, or the first in sight.
+export function virtual({ height, draw, label, near, key, isChosen, test }) {
   let rows = [];
   let drawn = new Map();
   let frame = 0;
@@ -12,34 +13,50 @@ export function virtual({ height, draw, label, near, key, test }) {
 
   function paint() {
     frame = 0;
+    const focused = document.activeElement;
     const top = box.scrollTop;
     const view = box.clientHeight || innerHeight;
     const first = Math.max(0, Math.floor(top / height) - MARGIN);
     const last = Math.min(rows.length, Math.ceil((top + view) / height) + MARGIN);
     const kept = new Map();
     for (let at = first; at < last; at += 1) {
-      const name = `${at}:${key ? key(rows[at]) : at}`;
-      let row = drawn.get(name);
+      const name = key(rows[at]);
+      const row = drawn.get(name);
+      let element = row?.element;
       if (!row || row.of !== rows[at]) {
-        const made = draw(rows[at], at);
-        made.classList.add("virtual-row");
-        made.style.setProperty("transform", `translateY(${at * height}px)`);
-        made.style.setProperty("height", `${height}px`);
-        made.setAttribute("role", "listitem");
-        made.setAttribute("aria-posinset", at + 1);
-        made.setAttribute("aria-setsize", rows.length);
-        const focused = row && row.element.contains(document.activeElement);
-        if (row) row.element.replaceWith(made);
-        else space.append(made);
-        if (focused) (made.querySelector("a,button") || made).focus({ preventScroll: true });
-        row = { of: rows[at], element: made };
+        element = draw(rows[at], at);
+        if (row && renewed(row.element, element) === row.element) element = row.element;
+        else if (row) row.element.replaceWith(element);
+        element.classList.add("virtual-row");
+        element.setAttribute("role", "listitem");
+        element.style.setProperty("height", `${height}px`);
       }
-      kept.set(name, row);
+      element.style.setProperty("transform", `translateY(${at * height}px)`);
+      element.setAttribute("aria-posinset", at + 1);
+      element.setAttribute("aria-setsize", rows.length);
+      kept.set(name, { of: rows[at], element });
     }
     for (const [name, row] of drawn) if (!kept.has(name)) row.element.remove();
     drawn = kept;
+    let place = space.firstChild;
+    for (const { element } of kept.values()) {
+      if (element === place) place = place.nextSibling;
+      else space.insertBefore(element, place);
+    }
+    reach([...kept.values()], top);
+    if (focused !== document.activeElement && space.contains(focused))
+      focused.focus({ preventScroll: true });
     if (near && top + view > rows.length * height - 20 * height) near();
   }
+
+  function reach(seen, top) {
+    const first = Math.ceil(top / height);
+    const chosen =
+      seen.find((row) => isChosen(row.of)) || seen.find((row) => rows[first] === row.of) || seen[0];
+    for (const row of seen)
+      row.element.querySelector("a")?.setAttribute("tabindex", row === chosen ? 0 : -1);
+  }
+
   const later = () => {
     frame = frame || requestAnimationFrame(paint);
   };
