@@ -1,6 +1,7 @@
 """What the whole suite shares: Hypothesis profiles, limits, no skipping in CI or in silence."""
 
 import os
+import signal
 import sys
 from collections import Counter
 from collections.abc import Generator
@@ -17,6 +18,10 @@ from tests.programs import Unavailable
 
 # Hundreds of projects would have a helper each, for as long as the tests run; some tests say "on".
 os.environ.setdefault("HOLDFAST_HOOK_HELPER", "off")
+
+# A shell that starts the tests in the background has them ignore Ctrl-C, and all that they start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true"}
 

@@ -20,6 +20,20 @@ SVG = (
 )
 
 
+ADDS = """It has to add.
+
+The operator in `main.py` is the wrong one:
+
+```python
+def add(a, b):
+    return a + b
+```
+
+- the test that failed is in **test_add.py** now
+- nothing else calls `add`
+"""
+
+
 class PowerCut(BaseException):
     """Ends a run as a kill would."""
 
@@ -108,7 +122,7 @@ def work(client: SyncClient, repo: Path) -> None:
         with tasks["fix"]:
             (repo / "main.py").write_text("def add(a, b):\n    return a + b\n")
             (repo / "test_add.py").write_text("assert add(2, 2) == 4\n")
-            run.state["messages"].append({"role": "assistant", "content": "It has to add."})
+            run.state["messages"].append({"role": "assistant", "content": ADDS})
             run.state["budget"] = {"spent": 3, "limit": 10, "notes": ["first", "second"]}
         run.call(charge, 5, effect="reversible", compensate=refund)
         run.call(mail, "ann", effect="irreversible")
@@ -149,7 +163,7 @@ def _by_plane(run: Any) -> None:
     run.state["hours"] = 2
 
 
-def ask(client: SyncClient, session: str, to: str = "everybody") -> None:
+def ask(client: SyncClient, session: str, to: Any = "everybody") -> None:
     """A run that waits until somebody approves of a mail."""
     with (
         contextlib.suppress(StillWaitingError),
@@ -182,6 +196,27 @@ def harm(client: SyncClient, directory: Path) -> None:
         run.tasks.plan(HOSTILE)
         run.call(look, HOSTILE, effect="read")
         run.checkpoint(HOSTILE)
+
+
+FORGED = {"$type": "int", "value": '1,\n    "to": "somebody else'}
+ODD = {"$type": "datetime", "value": ["x", "y"]}
+
+
+def forge(client: SyncClient) -> None:
+    """Arguments and roles that look like something else: typed values, what objects have."""
+    ask(client, "news", FORGED)
+    ask(client, "odd", ODD)
+    for role in ("constructor", "__proto__"):
+        said = [
+            {"role": role, "content": "Who says this?"},
+            {
+                "role": "assistant",
+                "content": [{"type": "tool_use", "id": "c1", "name": "pay", "input": ODD}],
+            },
+        ]
+        client.save(
+            "forger", execution_state={"messages": said, "odd": ODD}, session_id=role.strip("_")
+        )
 
 
 LONG = 10_000_000

@@ -150,6 +150,50 @@ def test_files_are_put_into_a_directory_that_is_named_whole(
     assert [each.name for each in target.iterdir()] == ["one.txt"]
 
 
+def test_a_directory_that_holdfast_knows_nothing_of_loses_no_file(
+    api: Api, filed: list, folder: Path, tmp_path: Path
+) -> None:
+    strange = tmp_path / "strange"
+    strange.mkdir()
+    (strange / "own.txt").write_text("mine")
+
+    said = api.refused("restore", 409, "POST", id=filed[0], directory=str(strange), dry_run=True)
+    known = api.post("restore", id=filed[0], directory=str(folder), dry_run=True)
+
+    assert "is not empty" in said["message"]
+    assert known["removed"] == ["two.txt"]
+
+
+@pytest.mark.parametrize(
+    "directory", ["~nobody-at-all/x", f"/tmp/{'x' * 300}", "/tmp/" + "y/" * 5000]
+)
+def test_a_directory_that_cannot_be_is_no_fault(api: Api, filed: list, directory: str) -> None:
+    said = api.refused("restore", 400, "POST", id=filed[0], directory=directory, dry_run=True)
+
+    assert "cannot be used" in said["message"]
+
+
+def test_what_is_refused_says_with_what_it_is_done_all_the_same(
+    api: Api, client: SyncClient
+) -> None:
+    with client.session("mailer", "sent", state={"count": 0}) as run:
+        before = run.checkpoint("before")
+        run.call(stories.mail, "ann", effect="irreversible")
+
+    assert api.refused("rollback", 409, "POST", id=before)["unless"] == "accept_irreversible"
+
+
+def test_calls_are_undone_by_the_functions_that_the_server_was_given(client: SyncClient) -> None:
+    with client.session("shop", "order", state={"count": 0}) as run:
+        before = run.checkpoint("before")
+        run.call(stories.charge, 5, effect="reversible", compensate=stories.refund)
+
+    assert "--import" in Api(client).refused("rollback", 409, "POST", id=before)["message"]
+    done = Api(client, tools=[stories.refund]).post("rollback", id=before)
+
+    assert (len(done["undone"]), done["remaining"]) == (1, [])
+
+
 @pytest.mark.parametrize("directory", ["", "here", "../up", "a\0b", "{file}"])
 def test_what_is_no_whole_path_of_a_directory_is_refused(
     api: Api, filed: list, folder: Path, directory: str

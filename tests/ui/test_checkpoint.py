@@ -139,3 +139,16 @@ def test_a_large_output_is_given_as_it_begins(client: SyncClient) -> None:
 
 def _much() -> str:
     return "word " * 2_000_000
+
+
+def test_what_became_of_an_offer_is_told(client: SyncClient) -> None:
+    saved = client.save("writer", execution_state={}, session_id="s")
+    offered = client.handoff(saved, "reviewer")
+    api = Api(client)
+    assert api.get("checkpoint", id=saved)["offer"] is None
+    assert api.get("checkpoint", id=offered)["offer"]["open"] is True
+
+    client.reject(offered, "no time")
+
+    offer = api.get("checkpoint", id=offered)["offer"]
+    assert (offer["outcome"], offer["reason"]) == ("rejected", "no time")

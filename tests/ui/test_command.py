@@ -19,9 +19,11 @@ import pytest
 
 from holdfast import SyncClient
 from tests.cli.kit import Holdfast, environment
+from tests.ui import stories
 from tests.waiting import wait_until
 
 SECONDS = 30
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -56,6 +58,7 @@ def serving(
 ) -> Iterator[Serving]:
     """Start the command, and wait for its first line."""
     kept = environment(**variables)
+    kept["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), kept.get("PYTHONPATH")]))
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"):
         if name not in variables:
             kept.pop(name, None)
@@ -89,6 +92,21 @@ def ask(address: str, **headers: str) -> tuple[int, bytes]:
     except urllib.error.HTTPError as error:
         with error:
             return error.code, error.read()
+
+
+def tell(ui: Serving, verb: str, body: dict[str, Any]) -> tuple[int, bytes]:
+    """Have it do something, as a program with its key."""
+    where = urlsplit(ui.told["url"])
+    request = urllib.request.Request(
+        f"http://{where.netloc}/api/v1/{verb}",
+        data=json.dumps(body).encode(),
+        headers={
+            "Authorization": f"Bearer {ui.told['key']}",
+            "Content-Type": "application/json",
+        },
+    )
+    with urllib.request.urlopen(request) as answer:
+        return answer.status, answer.read()
 
 
 def test_it_prints_the_store_and_a_link_that_works_once(store: str) -> None:
@@ -179,6 +197,31 @@ sys.exit(main(["ui", "--json", "--print-key", "--store", sys.argv[1]]))
 def test_ctrl_c_ends_it_in_the_middle_of_whatever_it_does_for_a_page(store: str) -> None:
     with serving(store, program=("-c", _INTERRUPTED_AT_A_LOCK)) as ui, listening(ui):
         assert ui.process.wait(SECONDS) == 130
+
+
+def test_calls_are_undone_by_modules_that_are_named_as_it_starts(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'agents.db'}"
+    with (
+        SyncClient.open(url) as client,
+        client.session("shop", "order", state={"n": 0}) as run,
+    ):
+        before = run.checkpoint("before")
+        run.call(stories.charge, 5, effect="reversible", compensate=stories.refund)
+    options = ("--store", url, "--no-browser", "--json", "--print-key")
+
+    with serving(*options, "--import", "tests.ui.stories") as ui:
+        status, answer = tell(ui, "rollback", {"id": before})
+        ui.end()
+
+    assert (status, len(json.loads(answer)["undone"])) == (200, 1)
+
+
+def test_a_module_that_is_not_there_is_said_before_anything_is_served(store: str) -> None:
+    with serving("--store", store, "--import", "no.such.module") as ui:
+        out, err = ui.process.communicate(timeout=SECONDS)
+
+    assert (ui.process.returncode, ui.first + out) == (2, "")
+    assert "--import no.such.module" in err
 
 
 def test_the_port_is_the_one_that_is_asked_for(store: str, tmp_path: Path) -> None:

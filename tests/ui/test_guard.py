@@ -18,7 +18,7 @@ from holdfast import SyncClient
 from holdfast.ui import app
 from holdfast.ui.application import ROUTES
 from holdfast.ui.entrance import Entrance
-from holdfast.ui.guard import Guard, Hosts
+from holdfast.ui.guard import Guard, Hosts, Visitors
 from holdfast.ui.pages import STATIC
 from tests.ui.kit import BASE, Http
 
@@ -155,15 +155,22 @@ def user(uid: int) -> Iterator[None]:
         os.seteuid(0)
 
 
+@contextmanager
+def connected() -> Iterator[Any]:
+    """The near end of a connection that this user has made on this machine."""
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.create_connection(server.getsockname()),
+    ):
+        connection, peer = server.accept()
+        with connection:
+            yield peer
+
+
 def test_a_browser_is_started_with_a_link_that_is_for_this_user_alone() -> None:
     def asked(entrance: Entrance, token: str) -> bool:
-        with (
-            socket.create_server(("127.0.0.1", 0)) as server,
-            socket.create_connection(server.getsockname()),
-        ):
-            connection, peer = server.accept()
-            with connection:
-                return entrance.admits(token, peer)
+        with connected() as peer:
+            return entrance.admits(token, peer)
 
     entrance = Entrance(TOKEN)
     own = entrance.own_token()
@@ -174,7 +181,39 @@ def test_a_browser_is_started_with_a_link_that_is_for_this_user_alone() -> None:
         with user(65534):
             assert not asked(entrance, own)
     assert asked(entrance, own)
+
+
+def test_each_link_works_once_and_ends_no_other() -> None:
+    entrance = Entrance(TOKEN)
+    own = entrance.own_token()
+
+    with connected() as peer:
+        assert entrance.admits(own, peer)
+        assert not entrance.admits(own, peer)
+    assert entrance.admits(TOKEN, ("127.0.0.1", 1))
     assert not entrance.admits(TOKEN, ("127.0.0.1", 1))
+
+
+def test_the_cookie_counts_for_the_users_of_this_machine_who_were_let_in() -> None:
+    visitors = Visitors()
+    with connected() as peer:
+        visitors.let_in(peer)
+        assert visitors.knows(peer)
+
+    with connected() as peer:
+        assert visitors.knows(peer)
+    assert not visitors.knows(("192.0.2.1", 4000))
+    assert not visitors.knows(None)
+    if os.geteuid() == 0:
+        with user(65534), connected() as peer:
+            assert not visitors.knows(peer)
+
+
+def test_where_nobody_can_say_who_was_let_in_the_cookie_is_enough() -> None:
+    visitors = Visitors()
+    visitors.let_in(("192.0.2.1", 4000))
+
+    assert visitors.knows(("192.0.2.1", 4001))
 
 
 @pytest.mark.parametrize(

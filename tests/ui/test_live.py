@@ -393,10 +393,26 @@ def test_a_silent_stream_says_that_it_lives() -> None:
 
         async def send(message: Any) -> None:
             sent.append(message.get("body", b""))
-            if sent[-1].startswith(b":"):
+            if sent[-1].startswith(b"event: ping"):
                 heard.set()
 
         await EventStream(live, ping=0.01)({"type": "http", "method": "GET"}, receive, send)
-        assert any(each.startswith(b":") for each in sent)
+        assert any(each.startswith(b"event: ping") for each in sent)
+
+    asyncio.run(look())
+
+
+def test_the_end_of_one_server_is_not_that_of_another() -> None:
+    async def look() -> None:
+        live = Live(lambda: SyncClient.open("memory://"))
+        live.begin()
+        live.begin()
+        page = live.subscribe()
+
+        assert not live.end()
+        assert await page.next(5) is not None
+        assert live.end()
+        while (event := await page.next(5)) is not None:
+            assert event[0] == "changed"
 
     asyncio.run(look())

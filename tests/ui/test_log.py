@@ -142,3 +142,15 @@ def test_a_cursor_whose_checkpoint_is_gone_gives_an_end(client: SyncClient) -> N
     client.expire(ids[3])
 
     assert api.get("log", session="s", limit=2, cursor=page["next"])["checkpoints"] == []
+
+
+def test_below_a_checkpoint_that_was_removed_nothing_counts_as_rolled_back(
+    client: SyncClient,
+) -> None:
+    ids = stories.steps(client, "agent", "s", 5)
+    client.expire(ids[2])
+
+    rows = rows_of(Api(client), "s")
+
+    assert [each["checkpoint_id"] for each in rows] == [ids[4], ids[3], ids[1], ids[0]]
+    assert not any("rolled back" in each["markers"] for each in rows)

@@ -133,3 +133,14 @@ def test_halves_of_characters_are_given_and_lost_nowhere(client: SyncClient) -> 
     at = saved(client, {"role": "user", "content": "half \ud83d of one"})
 
     assert texts(Api(client).get("messages", id=at)) == ["half \ud83d of one"]
+
+
+def test_arguments_that_only_look_typed_are_told_apart_from_typed_ones(client: SyncClient) -> None:
+    forged = {"$type": "datetime", "value": ["x"]}
+    call = {"type": "tool_use", "id": "c1", "name": "pay", "input": {"to": forged}}
+    said = [{"role": "user", "content": "go"}, {"role": "assistant", "content": [call]}]
+    saved = client.save("agent", execution_state={"messages": said})
+
+    (part,) = Api(client).get("messages", id=saved)["messages"][1]["parts"]
+
+    assert part["arguments"] == {"to": {"$type": "escaped", "value": forged}}

@@ -104,6 +104,33 @@ def test_what_somebody_else_removes_among_the_newest_is_gone_at_once(client: Syn
     assert [each.session_id for each in seen.heads()] == ["a"]
 
 
+def test_what_is_removed_while_something_else_is_added_is_gone_at_once(client: SyncClient) -> None:
+    ids = [client.save("agent", execution_state={}, session_id=name) for name in "abc"]
+    seen = SeenStore(client.store)
+    seen.heads()
+
+    client.save("agent", execution_state={}, session_id="new")
+    client.expire(ids[0])
+
+    assert [each.session_id for each in seen.heads()] == ["new", "c", "b"]
+
+
+def test_a_quiet_store_is_read_whole_before_it_is_trusted_for_long(
+    client: SyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = [client.save("agent", execution_state={}, session_id=f"old-{n}") for n in range(150)]
+    seen = SeenStore(client.store)
+    seen.heads()
+    client.save("agent", execution_state={}, session_id="new")
+    client.store.delete(ids[:1])
+    seen.heads()  # the newest alone are looked at
+
+    monkeypatch.setattr(seen_store, "_SECONDS", 0.0)
+    monkeypatch.setattr(seen_store, "_WORTH", 0.0)
+
+    assert len(seen.heads()) == 150
+
+
 def test_what_came_far_behind_is_seen_after_a_while(
     client: SyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -140,3 +140,12 @@ def test_strategies_of_an_exploration_are_known_as_such(api: Api) -> None:
     for name in names:
         found = api.get("session", agent="traveller", session=name)["session"]
         assert found["exploration"]["name"] in ("train", "plane")
+
+
+def test_a_tag_is_asked_for_by_its_name_alone_too(many: SyncClient) -> None:
+    many.save("agent", execution_state={}, session_id="tagged", team="core")
+    api = Api(many)
+
+    assert named(api.get("sessions", tag="team")) == ["tagged"]
+    assert named(api.get("sessions", tag="team=core")) == ["tagged"]
+    assert named(api.get("sessions", tag="team=other")) == []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from holdfast import errors
 
 OK, FAILED, USAGE, NOT_FOUND, AMBIGUOUS, REFUSED, DAMAGED, UNREACHABLE = range(8)
@@ -60,6 +62,11 @@ class Refused(CommandError):
 
     code = REFUSED
 
+    def __init__(self, message: str, unless: str | None = None) -> None:
+        self.unless = unless
+        """The option with which it is done all the same."""
+        super().__init__(message)
+
 
 class Fault(CommandError):
     """What nobody has thought of: a fault of the program, and no traceback at 2 a.m."""
@@ -89,6 +96,27 @@ _CODES: tuple[tuple[type[BaseException], int], ...] = (
     (errors.ContractError, REFUSED),
     (errors.InvalidArgumentError, USAGE),
 )
+
+
+def error_json(error: Exception) -> dict[str, Any]:
+    """Return what went wrong, in JSON."""
+    code = code_of(error) if isinstance(error, errors.HoldfastError) else FAILED
+    said: dict[str, Any] = {"code": code, "kind": MEANINGS[code][0], "message": str(error)}
+    suggestions, unless = getattr(error, "suggestions", None), _unless(error)
+    if suggestions:
+        said["suggestions"] = list(suggestions)
+    if unless is not None:
+        said["unless"] = unless
+    return {"error": said}
+
+
+def _unless(error: Exception) -> str | None:
+    """Return the option with which what was refused is done all the same, if there is one."""
+    if isinstance(error, errors.RollbackRefusedError):
+        return "accept_irreversible"
+    if isinstance(error, errors.SessionBusyError):
+        return "takeover" if "takeover=True" in str(error) else None
+    return error.unless if isinstance(error, Refused) else None
 
 
 def code_of(error: errors.HoldfastError) -> int:

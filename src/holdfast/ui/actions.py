@@ -16,14 +16,21 @@ from holdfast.cli.output.json_schemas import (
     record,
 )
 from holdfast.coding_agents.hook_project import is_everything
+from holdfast.core.short_repr import brief
 from holdfast.ui.numbers import data_of, meant
 from holdfast.ui.routes import Parameters, Route
+from holdfast.workspace.registry import is_workspace
 
 if TYPE_CHECKING:
     from holdfast.cli.access.rollback_preview import Terms
     from holdfast.client import SyncClient
     from holdfast.stores.base import SessionInfo
 
+_TEXTS = {
+    "args": "the list of arguments by position (args_text)",
+    "kwargs": "the object of arguments by name (kwargs_text)",
+    "value": "what it returned (value_text)",
+}
 SCOPES = ("all", "state", "files")
 OUTCOMES = ("done", "failed", "retry")
 
@@ -37,7 +44,8 @@ def _session(names: Names, given: Parameters) -> SessionInfo:
 def _terms(given: Parameters, scope: str = "all") -> Terms:
     from holdfast.cli.access.rollback_preview import Terms
 
-    return Terms(scope, given.flag("accept_irreversible"), given.flag("takeover"))
+    flags = given.flag("accept_irreversible"), given.flag("takeover")
+    return Terms(scope, *flags, tools=given.tools)
 
 
 def rollback(client: SyncClient, given: Parameters) -> dict[str, Any]:
@@ -109,13 +117,7 @@ def restore(client: SyncClient, given: Parameters) -> dict[str, Any]:
     said = given.needed("directory").strip()
     if "\0" in said:
         raise UsageError("directory is a path, which has no NUL in it")
-    target = Path(said).expanduser()
-    if not target.is_absolute():
-        raise UsageError("directory is a whole path: nobody sees in which one this server works")
-    if target.exists() and not target.is_dir():
-        raise UsageError(f"directory {said!r} is a file")
-    if is_everything(os.path.realpath(target)):
-        raise UsageError(f"directory {said!r} is a home or a disk: name one within")
+    target = _target(client, said)
     tree = find_tree(client, given.needed("id"), None)
     is_dry = given.flag("dry_run")
     with put_back(client, tree, target) as putting:
@@ -123,6 +125,34 @@ def restore(client: SyncClient, given: Parameters) -> dict[str, Any]:
         if not is_dry and putting.is_needed:
             done = putting.carry_out()
         return putting.as_json(done, is_dry)
+
+
+def _target(client: SyncClient, said: str) -> Path:
+    """Return the directory that is meant: a new or empty one, or one whose files are kept here.
+
+    Whoever types a path into a page does not stand in it: nothing else is looked through, or loses
+    a file.
+    """
+    try:
+        target = Path(said).expanduser()
+        if not target.is_absolute():
+            raise UsageError(
+                "directory is a whole path: nobody sees in which one this server works"
+            )
+        if target.exists() and not target.is_dir():
+            raise UsageError(f"directory {said!r} is a file")
+        if is_everything(os.path.realpath(target)):
+            raise UsageError(f"directory {said!r} is a home or a disk: name one within")
+        is_free = not target.exists() or not any(target.iterdir())
+    except (OSError, RuntimeError) as error:  # too long, a circle of links, a home of nobody
+        reason = getattr(error, "strerror", None) or str(error)
+        raise UsageError(f"directory {brief(said)} cannot be used: {reason}") from None
+    if not is_free and not is_workspace(client.store, os.fsencode(os.path.realpath(target))):
+        raise Refused(
+            f"directory {said!r} is not empty, and no workspace of this store: name a new one, or "
+            "use `holdfast restore` in it"
+        )
+    return target
 
 
 def adopt(client: SyncClient, given: Parameters) -> dict[str, Any]:
@@ -168,7 +198,7 @@ def approve(client: SyncClient, given: Parameters) -> dict[str, Any]:
 def _value(given: Parameters, name: str) -> Any:
     """Return data of the typed form, which may be given as a text of JSON."""
     text = given.text(f"{name}_text")
-    return meant(given.raw(name) if text is None else data_of(text, f"{name}_text"))
+    return meant(given.raw(name) if text is None else data_of(text, _TEXTS[name]))
 
 
 def deny(client: SyncClient, given: Parameters) -> dict[str, Any]:

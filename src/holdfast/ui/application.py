@@ -11,7 +11,7 @@ import logging
 import os
 import threading
 import weakref
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -30,7 +30,6 @@ from holdfast.cli.exits import (
     AMBIGUOUS,
     DAMAGED,
     FAILED,
-    MEANINGS,
     NOT_FOUND,
     REFUSED,
     UNREACHABLE,
@@ -38,6 +37,7 @@ from holdfast.cli.exits import (
     CommandError,
     UsageError,
     code_of,
+    error_json,
 )
 from holdfast.client import Client, SyncClient
 from holdfast.errors import HoldfastError, InvalidArgumentError
@@ -108,13 +108,15 @@ def app(
     key: str | None = None,
     allowed_hosts: Iterable[str] | None = None,
     title: str | None = None,
+    tools: Iterable[Callable[..., Any]] = (),
 ) -> Starlette:
     """Return the page over a client, or over the store of a URL, as an ASGI application.
 
     To be mounted behind your own login: without a ``token`` nobody is asked who they are. With
     one the address ``/?token=…`` works once and leaves a cookie, and programs may show a ``key``
     as ``Authorization: Bearer``. Give ``allowed_hosts`` whenever there is no login in front of
-    it: else a page elsewhere can have its own name lead here. A client that is given stays open.
+    it: else a page elsewhere can have its own name lead here. A rollback undoes calls with the
+    functions among ``tools``, and no others. A client that is given stays open.
     A page keeps a stream open, so a server that waits for streams wants a limit when it ends, as
     ``uvicorn --timeout-graceful-shutdown 1``.
     """
@@ -125,8 +127,8 @@ def app(
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         live.begin()
         yield
-        live.end()
-        await run_in_threadpool(served.close)
+        if live.end():
+            await run_in_threadpool(served.close)
 
     pages = Pages(read_only, title)
     about = Route(
@@ -135,10 +137,11 @@ def app(
         "The version, the store and what may be done",
         schema={"type": "object"},
     )
-    every = (about, *ROUTES)
+    every, undoing = (about, *ROUTES), tuple(tools)
     described = description(every, title)
     addresses: list[BaseRoute] = [
-        Address(API + each.path, _Endpoint(each, served), methods=[_method(each)]) for each in every
+        Address(API + each.path, _Endpoint(each, served, undoing), methods=[_method(each)])
+        for each in every
     ]
     addresses += [
         Address(API + "events", EventStream(live), methods=["GET"]),
@@ -215,9 +218,10 @@ def _seen(client: Client | SyncClient) -> SyncClient:
 class _Endpoint:
     """Answers one address, as an ASGI application of its own."""
 
-    def __init__(self, route: Route, served: _Served) -> None:
+    def __init__(self, route: Route, served: _Served, tools: Sequence[Callable[..., Any]]) -> None:
         self._route = route
         self._served = served
+        self._tools = tools
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
@@ -234,6 +238,7 @@ class _Endpoint:
     def _answer(self, request: Request, body: bytes | None) -> Response:
         try:
             given = _asked(request) if body is None else _told(body)
+            given.tools = self._tools
             given.check(self._route.parameters)
             found = self._route.answer(self._served.client(), given)
             if isinstance(found, Content):
@@ -306,12 +311,8 @@ def _content(found: Content) -> Response:
 
 
 def _problem(error: HoldfastError, status: int | None = None) -> Response:
+    body = json.dumps(error_json(error)).encode()
     code = code_of(error)
-    said: dict[str, Any] = {"code": code, "kind": MEANINGS[code][0], "message": str(error)}
-    suggestions = getattr(error, "suggestions", None)
-    if suggestions:
-        said["suggestions"] = list(suggestions)
-    body = json.dumps({"error": said}).encode()
     return Response(body, status or STATUSES.get(code, 500), media_type="application/json")
 
 

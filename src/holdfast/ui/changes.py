@@ -112,7 +112,7 @@ class Changes:
         seen, self._page = self._page, page
         fresh = page.keys() - seen.keys()
         kept = len(page) - len(fresh)
-        if (fresh and not kept and seen) or kept + min(len(fresh), _PAGE - kept) < len(seen):
+        if (fresh and not kept and seen) or kept < min(len(seen), _PAGE - len(fresh)):
             found.all()  # more came than a page has, or something was removed
         if fresh:
             self._is_explained = True

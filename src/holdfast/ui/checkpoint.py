@@ -10,6 +10,7 @@ from holdfast.cli.access.naming import Names
 from holdfast.cli.access.parts import parts_of, tasks_of
 from holdfast.cli.output.checkpoints import checkpoint_json
 from holdfast.cli.output.json_schemas import SHAPES
+from holdfast.cli.output.offers import offer_json
 from holdfast.cli.output.tasks import progress_of, tasks_json
 from holdfast.cli.output.workspaces import workspace_json
 from holdfast.core.chunk_decoder import references
@@ -44,12 +45,14 @@ def checkpoint(client: SyncClient, given: Parameters) -> dict[str, Any]:
     parts = parts_of(client, info, *_PARTS)
     progress = progress_of(parts["tasks"])
     parent, told = parent_of(client, info), checkpoint_json(info)
-    children = client.store.query(Query(parent_id=info.checkpoint_id, limit=_CHILDREN))
+    whole_id = info.checkpoint_id
+    children = client.store.query(Query(parent_id=whole_id, limit=_CHILDREN))
     return {
         "checkpoint": {**told, "metadata": exact(told["metadata"])},
         "progress": None if progress is None else progress.as_dict(),
         "workspace": workspace_json(parts["workspace"]),
         "interrupts": asked_json(asked_at(client, info)),
+        "offer": None if info.handoff_target is None else offer_json(client.offer(whole_id)),
         "sizes": {"logical": info.size, "new": new_bytes(client, info, parent)},
         "parent": None if parent is None else parent.checkpoint_id,
         "children": [

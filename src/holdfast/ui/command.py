@@ -14,6 +14,7 @@ from argparse import Namespace
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from holdfast.cli.access.given_functions import add_import, imported
 from holdfast.cli.access.opening import location_of, open_location
 from holdfast.cli.exits import OK, CommandError, UsageError
 from holdfast.cli.output.terminal import Terminal
@@ -50,6 +51,7 @@ def set_up(parser: Parser) -> None:
         help="the address to be reached at (%(default)s: from this machine alone)",
     )
     parser.add_argument("--read-only", action="store_true", help="change nothing from the page")
+    add_import(parser)
     parser.add_argument("--no-browser", action="store_true", help="print the link, open nothing")
     parser.add_argument(
         "--print-key",
@@ -80,6 +82,7 @@ def run(options: Namespace, terminal: Terminal) -> int:
             token=token,
             key=key,
             allowed_hosts=_allowed(options.host, address, port),
+            tools=imported(options.modules),
         )
         origin = f"http://{_named(options.host, address)}:{port}"
         if not ipaddress.ip_address(address).is_loopback:
@@ -153,7 +156,7 @@ def _server(application: Starlette) -> Server:
     class Ending(Server):
         # Not where the signal is handled: that may be in the middle of what ends them.
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-            application.state.live.end()
+            application.state.live.hush()
             await super().shutdown(sockets)
 
     return Ending(

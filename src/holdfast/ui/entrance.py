@@ -1,4 +1,4 @@
-"""The links that let somebody in: each of them once, and never two people."""
+"""The links that let somebody in, each of them once; and who it is that asks from this machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MAPPED = bytes(10) + b"\xff\xff"
 
 
 class Entrance:
-    """Tokens of which the first that is shown lets its bearer in, and ends all of them.
+    """Tokens, each of which lets in whoever shows it first.
 
     One that a browser is started with can be seen by every user of the machine, in the list of
     processes. It counts only over a connection that the user of this very process has made.
@@ -32,21 +32,31 @@ class Entrance:
     def admits(self, token: str, peer: Any) -> bool:
         """Return whether a token counts, which none does afterwards; called on the event loop."""
         given = token.encode("utf-8", "replace")
-        for wanted, is_own in self._tokens:
+        for each in self._tokens:
+            wanted, is_own = each
             if secrets.compare_digest(given, wanted) and (not is_own or _is_ours(peer)):
-                self._tokens = []
+                self._tokens.remove(each)
                 return True
         return False
 
 
 def _is_ours(peer: Any) -> bool:
     """Return whether this user has made a connection on this machine; True if nobody can say."""
-    if not os.path.exists(_TABLES[0]):
-        return True
-    if not peer:
-        return False
-    wanted = _in_the_kernel(*peer[:2])
-    return (wanted, os.getuid()) in _connections()
+    return not can_tell_users() or user_of(peer) == os.getuid()
+
+
+def can_tell_users() -> bool:
+    """Return whether this machine tells whose connections are."""
+    return os.path.exists(_TABLES[0])
+
+
+def user_of(peer: Any) -> int | None:
+    """Return which user of this machine has made a connection; None if it came from elsewhere."""
+    try:
+        wanted = _in_the_kernel(*peer[:2])
+    except (OSError, TypeError, ValueError):  # a test, or a server that listens otherwise
+        return None
+    return next((user for near, user in _connections() if near == wanted), None)
 
 
 def _connections() -> Iterator[tuple[bytes, int]]:

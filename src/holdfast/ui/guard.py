@@ -10,6 +10,7 @@ import json
 import logging
 import re
 import secrets
+import time
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from html import escape
 from typing import Any
@@ -17,7 +18,8 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from holdfast.cli.exits import FAILED, MEANINGS, REFUSED
 from holdfast.core.short_repr import brief
-from holdfast.ui.entrance import Entrance
+from holdfast.system.recent import Recent
+from holdfast.ui.entrance import Entrance, can_tell_users, user_of
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -121,6 +123,7 @@ class Guard:
         self._key = key
         self._asks = entrance is not None or key is not None
         self._cookie = secrets.token_urlsafe(32)
+        self._visitors = Visitors()
         if allowed_hosts is None and self._asks:
             allowed_hosts = LOOPBACK
         self._hosts = None if allowed_hosts is None else Hosts(allowed_hosts)
@@ -178,7 +181,9 @@ class Guard:
             if kind.lower() == "bearer" and _equal(said.strip(), self._key):
                 return True
         name = _cookie_name(scope)
-        return any(_equal(said, self._cookie) for said in _cookies(scope, name))
+        if not any(_equal(said, self._cookie) for said in _cookies(scope, name)):
+            return False
+        return self._visitors.knows(scope.get("client"))
 
     async def _let_in(self, scope: Scope, answer: _Headed) -> None:
         given = _token_of(scope) if scope["method"] == "GET" else None
@@ -188,9 +193,41 @@ class Guard:
             and self._entrance is not None
             and self._entrance.admits(given, scope.get("client"))
         ):
+            self._visitors.let_in(scope.get("client"))
             await _redirect(scope, answer, self._cookie)
         else:
             await _refuse(scope, answer, 401, _AGAIN)
+
+
+class Visitors:
+    """The users of this machine, or of others, who were let in.
+
+    A browser gives its cookies to every server of a host, whatever its port: those of other users
+    of this machine, too. What they show here comes over a connection of theirs, and counts nothing.
+    """
+
+    _SECONDS = 5.0
+
+    def __init__(self) -> None:
+        self._users: set[int | None] = set()
+        self._seen: Recent[Any, float] = Recent(1000)
+        """Connections that were looked at, and when; one is not given to another user so soon."""
+
+    def let_in(self, peer: Any) -> None:
+        """Know whoever is behind a connection."""
+        self._users.add(user_of(peer))
+
+    def knows(self, peer: Any) -> bool:
+        """Return whether it is somebody who was let in; True where nobody can say."""
+        if not can_tell_users() or None in self._users:
+            return True
+        now, key = time.monotonic(), tuple(peer or ())
+        if now - (self._seen.get(key) or -self._SECONDS) < self._SECONDS:
+            return True
+        if user_of(peer) not in self._users:
+            return False
+        self._seen.put(key, now)
+        return True
 
 
 def fault(error: Exception) -> str:

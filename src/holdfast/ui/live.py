@@ -91,6 +91,7 @@ class Live:
         self._pages: set[Subscription] = set()
         self._stop: threading.Event | None = None
         self._trouble: str | None = None
+        self._servers = 0
         self._ended = False
 
     @property
@@ -130,10 +131,20 @@ class Live:
     def begin(self) -> None:
         """Be ready to tell, for a server that starts (again)."""
         with self._lock:
+            self._servers += 1
             self._ended = False
 
-    def end(self) -> None:
-        """End all streams, for a server that stops."""
+    def end(self) -> bool:
+        """Know that a server has stopped; returns whether it was the last that tells pages."""
+        with self._lock:
+            self._servers -= 1
+            is_last = self._servers <= 0
+        if is_last:
+            self.hush()
+        return is_last
+
+    def hush(self) -> None:
+        """End all streams."""
         with self._lock:
             self._ended = True
             pages = list(self._pages)
@@ -203,14 +214,14 @@ class EventStream:
                 try:
                     event = await page.next(self._ping)
                 except TimeoutError:
-                    await send({"type": "http.response.body", "body": b":\n\n", "more_body": True})
+                    await send(_written("ping", {}))
                     continue
                 if event is None:
                     break
                 await send(_written(*event))
             await send({"type": "http.response.body", "body": b""})
-        except OSError:
-            pass  # the page has gone
+        except (OSError, asyncio.CancelledError):
+            pass  # the page has gone, or the server does not wait for it
         finally:
             self._live.leave(page)
             leaving.cancel()

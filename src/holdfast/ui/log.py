@@ -88,7 +88,7 @@ def log(client: SyncClient, given: Parameters) -> dict[str, Any]:
     if before is None and own:
         carried = {own[0].checkpoint_id}  # what was written last is the head
     forks = _forks(client, own, key_of(session))
-    alive = alive_rows(own, carried | forks.left)
+    alive = alive_rows(client.store, own, carried | forks.left)
     rows = _rows(client, session, own, forks, alive)
     following = None
     if len(found) > given.limit:
@@ -207,7 +207,7 @@ def _rows(
     for info in own:
         for branch in forks.shown.get(info.checkpoint_id, ()):
             its = {each.checkpoint_id for each in branch.shown}
-            leading = alive_rows(branch.shown, {branch.session.head.checkpoint_id})
+            leading = alive_rows(client.store, branch.shown, {branch.session.head.checkpoint_id})
             for each in branch.shown:
                 parent = each.parent_id if each.parent_id in its else info.checkpoint_id
                 rows.append(

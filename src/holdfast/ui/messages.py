@@ -16,6 +16,7 @@ from holdfast.cli.exits import NotFound
 from holdfast.cli.output.messages import Known, MessageChanges, said_since
 from holdfast.core.conversation.lost import Lost
 from holdfast.core.conversation.parts import Part, text_of_response
+from holdfast.core.json_form import to_json
 from holdfast.core.short_repr import brief
 from holdfast.model import Checkpoint
 from holdfast.ui.checkpoint import meant
@@ -162,9 +163,10 @@ def _part(info: CheckpointInfo, part: Part, place: tuple[int, ...]) -> dict[str,
         return {**told, "size": size, "src": _address(info, place)}
     field = _FIELDS.get(kind)
     if field is None:
-        shown: dict[str, Any] = small(part)
+        shown: dict[str, Any] = small({name: to_json(each) for name, each in part.items()})
         return {"type": kind, **shown}
-    made = dict(part) if type(part[field]) is str else {**part, field: exact(part[field])}
+    said = part[field]
+    made = dict(part) if type(said) is str else {**part, field: exact(to_json(said))}
     if "parts" in part:
         inner = enumerate(part["parts"])
         made["parts"] = [_part(info, each, (*place, i)) for i, each in inner]

@@ -34,6 +34,8 @@ class Parameters:
     def __init__(self, given: Mapping[str, Any], several: Mapping[str, Sequence[str]]) -> None:
         self._given = given
         self._several = several
+        self.tools: Sequence[Callable[..., Any]] = ()
+        """Functions that undo calls: the server's, and never named by a request."""
 
     def check(self, known: Collection[str]) -> None:
         """Refuse what nobody here knows: it was meant to say something."""

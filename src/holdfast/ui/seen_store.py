@@ -40,6 +40,8 @@ class SeenStore(WrappedStore):
         self._sessions: list[SessionInfo] | None = None
         self._page: set[str] = set()
         self._tick: Any = None
+        self._is_whole = False
+        """Whether all sessions were read, and nobody has written since."""
         self._read_at = self._took = 0.0
         self._end: datetime | None = None
 
@@ -68,15 +70,17 @@ class SeenStore(WrappedStore):
         tick = tick_of(self.inner)  # first: what is written while the rest is read is seen again
         age = time.monotonic() - self._read_at
         is_known = self._sessions is not None and not self._has_expired()
-        if is_known and tick is not None and tick == self._tick and age < _UNCHANGED:
+        is_recent = age < max(_SECONDS, _WORTH * self._took)
+        is_same = tick is not None and tick == self._tick
+        if is_known and is_same and (is_recent or (self._is_whole and age < _UNCHANGED)):
             return
-        if is_known and age < max(_SECONDS, _WORTH * self._took) and self._add():
-            self._tick = tick
+        if is_known and is_recent and self._add():
+            self._tick, self._is_whole = tick, False
             return
         began = time.monotonic()
         page = self.inner.query(Query(limit=_PAGE))
         self._keep(self.inner.heads(), page)
-        self._tick = tick
+        self._tick, self._is_whole = tick, True
         self._read_at = time.monotonic()
         self._took = self._read_at - began
 
@@ -94,7 +98,8 @@ class SeenStore(WrappedStore):
         page = self.inner.query(Query(limit=_PAGE))
         fresh = [info for info in page if info.checkpoint_id not in self._page]
         stayed = len(page) - len(fresh)
-        if (fresh and not stayed) or stayed + min(len(fresh), _PAGE - stayed) < len(self._page):
+        # Of those before, only the last were pushed out; any other that is missing was removed.
+        if (fresh and not stayed) or stayed < min(len(self._page), _PAGE - len(fresh)):
             return False
         if fresh:
             known = {(each.agent_id, each.session_id): each for each in self._sessions or ()}

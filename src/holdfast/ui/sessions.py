@@ -107,18 +107,19 @@ def _wanted(given: Parameters) -> Callable[[SessionInfo], bool]:
             and (framework is None or head.framework.value == framework)
             and (since is None or head.created_at >= since)
             and (until is None or head.created_at < until)
-            and all(name in head.metadata and _said(head, name) == value for name, value in tags)
+            and all(
+                name in head.metadata and value in (None, _said(head, name)) for name, value in tags
+            )
             and (not word or any(word in each.casefold() for each in _words(session)))
         )
 
     return is_wanted
 
 
-def _tag(given: str) -> tuple[str, str]:
+def _tag(given: str) -> tuple[str, str | None]:
+    """Return the name and the value of a tag; None for whatever its value is."""
     name, sign, value = given.partition("=")
-    if not sign:
-        raise UsageError("tag is NAME=VALUE")
-    return name, value
+    return name, value if sign else None
 
 
 def _said(head: CheckpointInfo, name: str) -> str:
@@ -332,10 +333,10 @@ ROUTES = (
         sessions,
         "Sessions, the one touched last first",
         {
-            "search": "a part of the session, agent, step name or tags, in any case",
+            "search": "a part of the session, agent, newest step or tags, in any case",
             "agent": "only those of this agent",
             "framework": "only those of this framework",
-            "tag": "only those whose head has this tag, NAME=VALUE; may be given several times",
+            "tag": "only those whose head has this tag, NAME or NAME=VALUE; may be several",
             "since": "only those touched since",
             "until": "only those touched before",
             "condition": f"one of {', '.join(CONDITIONS)}",

@@ -110,6 +110,7 @@ CHECKPOINT_ANSWER = record(
         record(tree_id=TEXT, files=WHOLE, bytes=WHOLE, workspace=TEXT, message=maybe(TEXT))
     ),
     interrupts=several(ASKED),
+    offer=maybe(OFFER),
     sizes=record(logical=WHOLE, new=maybe(WHOLE)),
     parent=maybe(TEXT),
     children=several(

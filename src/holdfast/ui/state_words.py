@@ -77,6 +77,8 @@ def _of_kind(value: Ready, depth: int) -> Any:
         return _More()
     if kind.name in _SPOKEN:
         return _revived(value)
+    if kind.name == "ndarray" and (said := _array(plain)) is not None:
+        return said
     if kind.name == "tuple" and type(plain) is list:
         return tuple(_plain(part, depth + 1) for part in plain[:_SHOWN])
     if value.code == PAIRS and type(plain) is list:
@@ -85,6 +87,24 @@ def _of_kind(value: Ready, depth: int) -> Any:
     if is_named and type(plain[0]) is str:
         return Raw(value.code, [plain[0], _plain(plain[1], depth + 1)])
     return _plain(plain, depth)
+
+
+class _Words:
+    """What is said of a value instead of what it consists of."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+def _array(plain: Any) -> _Words | None:
+    """Return the type and the shape of an array of numpy, which is not loaded for that."""
+    if type(plain) is not list or len(plain) < 4 or type(plain[3]) is not list:
+        return None
+    dtype = plain[2] if type(plain[2]) is str else "structured"
+    return _Words(f"array {dtype[:_SHOWN]} {tuple(_plain(each, 0) for each in plain[3][:_SHOWN])}")
 
 
 class _Items:

@@ -77,6 +77,13 @@ def write(directory: str, known: KnownWorkspace) -> None:
     write_file(os.path.join(directory, FILE), data, durable=False)
 
 
+def is_workspace(store: Store, root: bytes) -> bool:
+    """Return whether this machine has worked in a directory, with its files kept in a store."""
+    directory = directory_of(store, own_name(root))
+    known = None if directory is None else read(directory)
+    return known is not None and known.root == root
+
+
 def find(store: Store, name: str) -> list[KnownWorkspace]:
     """Return the workspaces of that name that this machine has in a store, and that still exist."""
     found: list[KnownWorkspace] = []

@@ -41,6 +41,7 @@ def test_a_rollback_is_previewed_done_and_undone(walked: Viewer, client: SyncCli
     assert count_of(client) == 4
     confirm(walked)
     assert count_of(client) == 1
+    expect(walked.find("checkpoint-row").first).to_have_attribute("aria-current", "true")
 
     walked.find("undo").first.click()
     confirm(walked)
@@ -92,6 +93,7 @@ def test_a_checkpoint_is_expired_once_it_is_confirmed(walked: Viewer, client: Sy
     confirm(walked)
 
     expect(walked.find("checkpoint-row")).to_have_count(4)
+    expect(walked.page.get_by_role("heading", name="step 0")).to_be_visible()
     kept = [each.step_name for each in client.timeline("walker", "walk")]
     assert kept == ["step 4", "step 3", "step 2", "step 0"]
 
@@ -136,8 +138,12 @@ def test_an_offer_is_accepted(walked: Viewer, client: SyncClient) -> None:
     offered = client.handoff(client.timeline("walker", "walk")[0].checkpoint_id, "reviewer")
 
     walked.go("inbox").find("inbox-accept").click()
+    expect(walked.find("dialog")).to_contain_text("5 minutes")
+    assert client.offer(offered).attempts == 0
+    confirm(walked)
 
     expect(walked.find("inbox-accept")).to_have_count(0)
+    expect(walked.find("notice").get_by_role("link")).to_be_visible()
     assert client.offer(offered).attempts == 1
 
 

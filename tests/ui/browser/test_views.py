@@ -17,6 +17,7 @@ def test_the_sessions_are_listed_newest_first_with_their_conditions(viewer: View
     expect(viewer.find("session-row").first).to_contain_text(SESSION)
     expect(viewer.find("session-row", "news")).to_contain_text("waiting")
     expect(viewer.find("session-row", "order-7")).to_contain_text("unknown")
+    viewer.picture("sessions")
 
 
 def test_a_search_finds_sessions_agents_steps_and_tags(viewer: Viewer) -> None:
@@ -169,6 +170,7 @@ def test_strategies_are_compared_by_their_scores(viewer: Viewer) -> None:
     expect(viewer.find("strategy")).to_have_count(2)
     expect(viewer.find("strategy", "plane")).to_contain_text("winner")
     expect(viewer.find("strategy", "train")).to_contain_text("-9")
+    viewer.picture("exploration")
 
 
 def test_the_inbox_lists_all_that_waits_for_a_person(viewer: Viewer) -> None:

@@ -112,7 +112,8 @@ def look(
         raise Refused(
             "this would go back past what cannot be undone:\n"
             + "\n".join(f"  {_told(call)}" for call in lasting)
-            + "\nTo go back all the same and leave it done, pass --accept-irreversible"
+            + "\nTo go back all the same and leave it done, pass --accept-irreversible",
+            unless="accept_irreversible",
         )
     tree = snapshot_of(client, target)
     planned = None

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from holdfast.cli.access.directories import add_workspace
+from holdfast.cli.access.given_functions import add_import, imported
 from holdfast.cli.access.going_back import check_stems_from, prepared
 from holdfast.cli.access.naming import Names
 from holdfast.cli.access.opening import open_client
@@ -49,14 +49,7 @@ def set_up(parser: Parser) -> None:
 def add_common(parser: Parser) -> None:
     """Add the options that a rollback and its undoing have in common."""
     add_workspace(parser)
-    parser.add_argument(
-        "--import",
-        dest="modules",
-        action="append",
-        default=[],
-        metavar="MODULE",
-        help="undo calls with the functions that this module defines",
-    )
+    add_import(parser)
     parser.add_argument(
         "--accept-irreversible", action="store_true", help="go back past calls that stay done"
     )
@@ -90,7 +83,7 @@ def go_back(
         options.accept_irreversible,
         options.takeover,
         options.workspace,
-        _import(options.modules),
+        imported(options.modules),
     )
     with prepared(client, session, target, terms, is_undo) as going:
         if not terminal.json:
@@ -109,24 +102,6 @@ def go_back(
     for effect_id, problem in done.problems.items():
         terminal.line(f"could not be undone: {effect_id[:8]}: {clean(problem)}")
     return OK
-
-
-def _import(modules: list[str]) -> list[Callable[..., Any]]:
-    """Return the functions of modules whose names were typed; none is ever named by stored data."""
-    import sys
-    from importlib import import_module
-
-    from holdfast.session.functions import defined_in
-
-    if modules:
-        sys.path.insert(0, "")
-    given: list[Callable[..., Any]] = []
-    for module in modules:
-        try:
-            given += defined_in(import_module(module))
-        except (ImportError, ValueError) as error:
-            raise UsageError(f"--import {module}: {error}") from error
-    return given
 
 
 def _meant(client: SyncClient, options: Namespace) -> tuple[SessionInfo, CheckpointInfo]:

@@ -161,7 +161,10 @@ _REWOUND = record(
 _DECIDED = record(call=QUESTION, allowed=TRUTH, reason=maybe(TEXT))
 
 _ERROR = record(code=WHOLE, kind=TEXT, message=TEXT)
-_ERROR["properties"]["suggestions"] = several(TEXT)
+_ERROR["properties"] |= {
+    "suggestions": several(TEXT),
+    "unless": {**TEXT, "description": "the option with which it is done all the same"},
+}
 
 ASKED = record(
     id=maybe(TEXT),

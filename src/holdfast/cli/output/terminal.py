@@ -8,7 +8,7 @@ from argparse import Namespace
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
-from holdfast.cli.exits import FAILED, MEANINGS, Refused, code_of
+from holdfast.cli.exits import FAILED, Refused, code_of, error_json
 from holdfast.cli.output.escaping import json_text, painted, printable
 from holdfast.errors import HoldfastError
 
@@ -110,11 +110,7 @@ def report(error: HoldfastError | OSError, as_json: bool) -> int:
     """Say what went wrong; returns the exit code."""
     code = code_of(error) if isinstance(error, HoldfastError) else FAILED
     if as_json:
-        said: dict[str, Any] = {"code": code, "kind": MEANINGS[code][0], "message": str(error)}
-        suggestions = getattr(error, "suggestions", None)
-        if suggestions:
-            said["suggestions"] = suggestions
-        print(json_text({"error": said}), file=sys.stderr)
+        print(json_text(error_json(error)), file=sys.stderr)
     else:
         print(printable(f"holdfast: {error}"), file=sys.stderr)
     return code

@@ -1,7 +1,23 @@
 // What else is known of a checkpoint.
-import { copy, h, link, long, put, val } from "./dom.js";
+import { copy, h, link, long, patch, val } from "./dom.js";
 import { bytes, moment, plain, pretty } from "./format.js";
 import { to } from "./main.js";
+
+// How an offer stands, and where who took it works on it.
+function became(offer) {
+  const where = offer.session_id && [
+    " in ",
+    link(
+      to("session", { agent: offer.to_agent, session: offer.session_id }),
+      {},
+      val(offer.session_id, 80),
+    ),
+  ];
+  const why = offer.reason && [": ", val(offer.reason, 500)];
+  if (offer.outcome) return [offer.outcome, why, where];
+  if (offer.open) return offer.attempts ? "open again" : "open";
+  return ["taken by ", val(offer.worker || "a worker", 120), where];
+}
 
 export async function show(box, { detail, who }) {
   const draw = (now) => {
@@ -33,8 +49,9 @@ export async function show(box, { detail, who }) {
           ? `${bytes(now.sizes.logical)} in all, ${bytes(now.sizes.new)} new`
           : bytes(it.size),
       ],
-      ["Lives", it.ttl_seconds ? `${it.ttl_seconds} s` : "until it is removed"],
+      ["Expires", it.ttl_seconds ? `after ${it.ttl_seconds} s` : "never"],
       it.handoff_target && ["Handed to", val(it.handoff_target)],
+      now.offer && ["What became of it", became(now.offer)],
       now.workspace && ["Files", `${now.workspace.files} in ${bytes(now.workspace.bytes)}`],
       now.workspace && ["Workspace", val(now.workspace.workspace, 300)],
       now.workspace && ["Tree", id(now.workspace.tree_id, "the id of the tree")],
@@ -46,7 +63,7 @@ export async function show(box, { detail, who }) {
         [val(one.node || one.id || "", 80), " ", val(plain(one.value), 300)],
       ]),
     ].filter(Boolean);
-    put(
+    patch(
       box,
       h(
         "dl",

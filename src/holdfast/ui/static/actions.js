@@ -1,9 +1,9 @@
 // What a person does: a preview first, then the deed, then the way back.
-import { button, failure, h, loading, put, val } from "./dom.js";
+import { button, failure, h, link, loading, put, val } from "./dom.js";
 import { post } from "./api.js";
 import { number, plain, plural, short, visible } from "./format.js";
 import { kept } from "./kept.js";
-import { go, notice } from "./main.js";
+import { go, notice, to } from "./main.js";
 
 export const mark = kept("mark", () => sessionStorage);
 
@@ -115,8 +115,8 @@ export function ask({
   }
   function refused(error) {
     put(shown, failure(error));
-    if (error.kind === "refused")
-      for (const one of form.querySelectorAll("label[hidden]")) one.hidden = false;
+    const flag = error.unless && form.elements[error.unless];
+    if (flag) flag.closest("label").hidden = false;
   }
   async function act() {
     sure.disabled = true;
@@ -138,11 +138,16 @@ export function ask({
     put(shown);
     sure.disabled = true;
   }
-  const sure = button(confirm || title, act, {
-    class: danger ? "button primary danger" : "button primary",
-    "data-test": "dialog-confirm",
-    disabled: true,
-  });
+  const sure = h(
+    "button",
+    {
+      type: "submit",
+      class: danger ? "button primary danger" : "button primary",
+      "data-test": "dialog-confirm",
+      disabled: true,
+    },
+    confirm || title,
+  );
   const box = h(
     "dialog",
     {
@@ -157,13 +162,6 @@ export function ask({
     h("h2", { id: "dialog-title" }, title),
     words && h("div", {}, words),
     form,
-    shown,
-    h(
-      "div",
-      { class: "buttons end" },
-      button("Cancel", () => box.close(), { "data-test": "dialog-cancel" }),
-      sure,
-    ),
   );
   put(
     form,
@@ -176,6 +174,13 @@ export function ask({
         },
         touched,
       ),
+    ),
+    shown,
+    h(
+      "div",
+      { class: "buttons end" },
+      button("Cancel", () => box.close(), { "data-test": "dialog-cancel" }),
+      sure,
     ),
   );
   form.addEventListener("submit", (event) => {
@@ -246,8 +251,9 @@ const ACCEPT = {
   flag: true,
   later: true,
 };
-const heldBy = (holder) => holder && h("p", { class: "note" }, "Now held by ", val(holder, 200), ".");
-export const rollback = (who, it, holder) =>
+const heldBy = (holder) =>
+  holder && h("p", { class: "note" }, "Now held by ", val(holder, 200), ".");
+export const rollback = (who, it, holder, turn) =>
   ask({
     title: "Roll back",
     words: [
@@ -272,8 +278,10 @@ export const rollback = (who, it, holder) =>
       TAKEOVER,
     ],
     body: (given) => ({ id: it.checkpoint_id, ...who, ...given }),
-    done: (done) =>
-      notice("Rolled back.", { undo: () => undo(who, null, { head: done.checkpoint_id }) }),
+    done: async (done) => {
+      notice("Rolled back.", { undo: () => undo(who, null, { head: done.checkpoint_id }) });
+      await turn(done.checkpoint_id);
+    },
   });
 // `last` says which rollback: of what the session did since, the undo takes nothing back.
 export const undo = (who, holder, last = {}) =>
@@ -336,7 +344,7 @@ export const adopt = (about) =>
       go("session", { agent: about.origin.agent_id, session: about.origin.session_id });
     },
   });
-export const expire = (it) =>
+export const expire = (it, after) =>
   ask({
     title: "Expire this checkpoint",
     words: "It is removed now and cannot be brought back.",
@@ -346,18 +354,31 @@ export const expire = (it) =>
     body: () => ({ id: it.checkpoint_id }),
     describe: (answer) =>
       h("p", {}, "Would be removed: ", val(answer.checkpoint?.step_name || it.checkpoint_id, 120)),
-    done: () => notice("Expired."),
+    done: async () => {
+      notice("Expired.");
+      await after();
+    },
   });
+
+// The whole call, and whose it is: who decides of one decides of that.
+const called = (call) => [
+  h("p", { class: "code" }, visible(call.text || call.tool, 2000, false)),
+  h("p", { class: "quiet" }, val(call.agent_id, 80), " / ", val(call.session_id, 120)),
+];
 
 export const resolve = (call, outcome, after) =>
   ask({
     title: { done: "The call was done", failed: "The call failed", retry: "Try the call again" }[
       outcome
     ],
-    words: val(call.tool, 100),
+    words: [
+      called(call),
+      outcome === "retry" &&
+        h("p", { class: "note" }, "If it took place after all, it will have taken place twice."),
+    ],
     verb: "resolve",
     preview: false,
-    confirm: "Say so",
+    confirm: "Record this",
     fields: [
       ...(outcome === "done"
         ? [
@@ -391,7 +412,7 @@ const written = (text) => visible(text, Infinity, false);
 export const approve = (call, after) =>
   ask({
     title: "Approve with other arguments",
-    words: val(call.tool, 100),
+    words: called(call),
     verb: "approve",
     preview: false,
     confirm: "Approve",
@@ -428,7 +449,7 @@ export const approve = (call, after) =>
 export const deny = (call, after) =>
   ask({
     title: "Deny",
-    words: val(call.tool, 100),
+    words: called(call),
     verb: "deny",
     preview: false,
     confirm: "Deny",
@@ -439,5 +460,45 @@ export const deny = (call, after) =>
     done: async () => {
       notice("Denied.");
       await after?.();
+    },
+  });
+
+const DEFAULT_LEASE = "5 minutes";
+export const acceptOffer = (offer, after) =>
+  ask({
+    title: "Accept the handoff",
+    words: [
+      "A new session of ",
+      val(offer.to_agent, 80),
+      ` begins with it. The offer is taken for ${DEFAULT_LEASE}; after that, unless the work is told to be done or goes on, others may take it.`,
+    ],
+    verb: "accept-offer",
+    preview: false,
+    confirm: "Accept",
+    body: () => ({ id: offer.checkpoint_id }),
+    done: async ({ offer: taken }) => {
+      notice([
+        "Accepted: ",
+        link(
+          to("session", { agent: taken.to_agent, session: taken.session_id }),
+          {},
+          val(taken.session_id, 80),
+        ),
+      ]);
+      await after();
+    },
+  });
+export const rejectOffer = (offer, after) =>
+  ask({
+    title: "Reject the handoff",
+    words: [val(offer.from_agent, 80), " → ", val(offer.to_agent, 80)],
+    verb: "reject-offer",
+    preview: false,
+    confirm: "Reject",
+    fields: [{ name: "reason", label: "Reason", test: "inbox-reason" }],
+    body: (given) => ({ id: offer.checkpoint_id, reason: given.reason }),
+    done: async () => {
+      notice("Rejected.");
+      await after();
     },
   });

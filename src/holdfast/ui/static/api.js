@@ -6,23 +6,24 @@ export class Failure extends Error {
     this.status = status;
     this.kind = error.kind || "";
     this.suggestions = error.suggestions || [];
-    this.title = TITLES[this.kind] || (status === 401 ? "Not signed in" : "That did not work");
+    this.unless = error.unless || null;
+    this.title = TITLES.get(this.kind) || (status === 401 ? "Not signed in" : "That did not work");
     this.remedy = REMEDIES[status] || "";
   }
 }
 
-const TITLES = {
-  not_found: "Not found",
-  ambiguous: "More than one fits",
-  refused: "Refused",
-  damaged: "Damaged",
-  unreachable: "The store cannot be reached",
-  usage: "That cannot be asked",
-  offline: "The server cannot be reached",
-};
+const TITLES = new Map([
+  ["not_found", "Not found"],
+  ["ambiguous", "More than one fits"],
+  ["refused", "Refused"],
+  ["damaged", "Damaged"],
+  ["unreachable", "The store cannot be reached"],
+  ["usage", "That does not fit"],
+  ["offline", "The server cannot be reached"],
+]);
 const REMEDIES = {
-  0: "It may have been stopped. Start holdfast ui again; this page comes back by itself.",
-  401: "Start holdfast ui again: it opens this page with a new token.",
+  0: "If it was stopped, start holdfast ui again and open the link that it prints.",
+  401: "The server was started anew: open the link that holdfast ui printed.",
   403: "This page may only read, or it was opened under another name than the server's.",
   422: "holdfast verify names everything that is damaged.",
   503: "It is tried again by itself.",

@@ -1,19 +1,19 @@
 // A conversation as people read it.
-import { button, chip, empty, failure, h, long, patch, put, val } from "./dom.js";
+import { button, chip, empty, failure, h, long, patch, put, safely, val } from "./dom.js";
 import { get, text } from "./api.js";
 import { bytes, number, plain, plural, pretty } from "./format.js";
 import { kept } from "./kept.js";
 import { markdown } from "./markdown.js";
 
-const NAMES = {
-  user: "User",
-  human: "User",
-  assistant: "Assistant",
-  ai: "Assistant",
-  system: "System",
-  tool: "Tool",
-  developer: "Developer",
-};
+const NAMES = new Map([
+  ["user", "User"],
+  ["human", "User"],
+  ["assistant", "Assistant"],
+  ["ai", "Assistant"],
+  ["system", "System"],
+  ["tool", "Tool"],
+  ["developer", "Developer"],
+]);
 const PAGE = 100;
 // How much of what was said before stays in sight above what is new.
 const ABOVE = 56;
@@ -118,9 +118,11 @@ export async function show(box, { id, scroller }) {
   let pending = new Set();
 
   function message(one, answers, calls) {
-    const parts = one.parts.map((part) => draw(part, answers, pending, calls)).filter(Boolean);
+    const parts = one.parts
+      .map((part) => safely(() => draw(part, answers, pending, calls)))
+      .filter(Boolean);
     if (!parts.length) return null;
-    const name = NAMES[roleOf(one)];
+    const name = NAMES.get(roleOf(one));
     const made = h(
       "li",
       {

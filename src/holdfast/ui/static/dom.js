@@ -90,6 +90,9 @@ function alike(node, wanted) {
   return found;
 }
 
+// What a person opened stays open; a style is not set as an attribute, which the page does not allow.
+const OWN = new Set(["open", "style"]);
+
 // An element that was there as a newer one would have it; the newer one where it cannot become that.
 export function renewed(old, wanted) {
   if (old.nodeName !== wanted.nodeName) return wanted;
@@ -100,9 +103,10 @@ export function renewed(old, wanted) {
   if (old.same !== undefined || wanted.same !== undefined)
     return old.same === wanted.same ? old : wanted;
   for (const { name } of [...old.attributes])
-    if (!wanted.hasAttribute(name) && name !== "open") old.removeAttribute(name);
+    if (!wanted.hasAttribute(name) && !OWN.has(name)) old.removeAttribute(name);
   for (const { name, value } of wanted.attributes)
-    if (name !== "open" && old.getAttribute(name) !== value) old.setAttribute(name, value);
+    if (!OWN.has(name) && old.getAttribute(name) !== value) old.setAttribute(name, value);
+  if (old.style.cssText !== wanted.style.cssText) old.style.cssText = wanted.style.cssText;
   for (const name of Object.keys({ ...old.acts, ...wanted.acts }))
     listen(old, name, wanted.acts?.[name]);
   merge(old, wanted);

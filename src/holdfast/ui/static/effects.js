@@ -31,44 +31,48 @@ export const decisions = (call, again) =>
 
 function one(effect, again) {
   const word = became(effect);
+  return h(
+    "li",
+    { class: "effect", "data-test": "effect", "data-status": word, "data-key": effect.id },
+    safely(() => told(effect, word, again)),
+  );
+}
+
+function told(effect, word, again) {
   const when = instant(effect.started_at);
   const part = (label, value, kind = "code") =>
     value !== undefined &&
     value !== null && [h("div", { class: "label" }, label), long(pretty(value), { class: kind })];
   return h(
-    "li",
-    { class: "effect", "data-test": "effect", "data-status": word, "data-key": effect.id },
+    "details",
+    { open: effect.unfinished || effect.status === "failed" },
     h(
-      "details",
-      { open: effect.unfinished || effect.status === "failed" },
-      h(
-        "summary",
-        {},
-        chip(word, kindOf(word)),
-        h("span", { class: "tool" }, val(effect.tool, 80)),
-        h("span", { class: "quiet brief" }, val(signature(effect), 160)),
-        chip(effect.kind, effect.standing ? "warn" : "quiet"),
-        effect.unfinished && word === "done" ? chip("in no checkpoint yet", "warn") : null,
-        when && h("time", { class: "quiet", datetime: when, title: moment(when) }, ago(when)),
-      ),
-      part("Arguments", { args: effect.args ?? [], kwargs: effect.kwargs ?? {} }),
-      part("Output", effect.output),
-      part("Error", effect.error && plain(effect.error), "code bad"),
-      effect.reason ? h("p", {}, "Reason: ", val(plain(effect.reason), 500)) : null,
-      effect.compensate
-        ? h(
-            "p",
-            { class: "quiet" },
-            effect.compensated ? "Undone by " : "Would be undone by ",
-            h("code", {}, val(effect.compensate, 200)),
-          )
-        : null,
-      effect.reused ? h("p", { class: "quiet" }, "Its output is that of an equal call.") : null,
-      effect.edited ? h("p", { class: "quiet" }, "Approved with other arguments.") : null,
-      effect.unknown && !settings.read_only
-        ? h("div", { class: "buttons" }, decisions(effect, again))
-        : null,
+      "summary",
+      {},
+      chip(word, kindOf(word)),
+      h("span", { class: "tool" }, val(effect.tool, 80)),
+      h("span", { class: "quiet brief" }, val(signature(effect), 160)),
+      chip(effect.kind, effect.standing ? "warn" : "quiet"),
+      effect.unfinished && word === "done" ? chip("in no checkpoint yet", "warn") : null,
+      when && h("time", { class: "quiet", datetime: when, title: moment(when) }, ago(when)),
     ),
+    part("Arguments", { args: effect.args ?? [], kwargs: effect.kwargs ?? {} }),
+    part("Output", effect.output),
+    part("Error", effect.error && plain(effect.error), "code bad"),
+    effect.reason ? h("p", {}, "Reason: ", val(plain(effect.reason), 500)) : null,
+    effect.compensate
+      ? h(
+          "p",
+          { class: "quiet" },
+          effect.compensated ? "Undone by " : "Would be undone by ",
+          h("code", {}, val(effect.compensate, 200)),
+        )
+      : null,
+    effect.reused ? h("p", { class: "quiet" }, "Its output is that of an equal call.") : null,
+    effect.edited ? h("p", { class: "quiet" }, "Approved with other arguments.") : null,
+    effect.unknown && !settings.read_only
+      ? h("div", { class: "buttons" }, decisions(effect, again))
+      : null,
   );
 }
 
@@ -82,7 +86,7 @@ export async function show(box, { id }) {
     made = cursor ? made.concat(answer.effects) : answer.effects;
     patch(
       list,
-      made.map((effect) => safely(() => one(effect, draw))),
+      made.map((effect) => one(effect, draw)),
       !made.length &&
         h(
           "li",

@@ -1,5 +1,5 @@
 // How strategies came out that were tried from one checkpoint.
-import { chip, h, link, put, val } from "./dom.js";
+import { chip, h, link, patch, val } from "./dom.js";
 import { get } from "./api.js";
 import { kindOf, number } from "./format.js";
 import { to } from "./main.js";
@@ -12,6 +12,8 @@ const COLUMNS = [
   ["State changes", "state_changes"],
   ["File changes", "file_changes"],
 ];
+const best = (one, other) =>
+  (other.score ?? Number.NEGATIVE_INFINITY) - (one.score ?? Number.NEGATIVE_INFINITY) || 0;
 const rounded = (value) =>
   value === null ? "–" : number(Math.abs(value) < 100 ? Number(value.toPrecision(3)) : value);
 
@@ -45,7 +47,9 @@ export async function open(root, given) {
           chip(one.status, kindOf(one.status)),
           one.error && h("div", { class: "bad" }, val(one.error, 300)),
         ),
-        COLUMNS.map(([, name]) => h("td", { class: "number" }, rounded(one[name]))),
+        COLUMNS.map(([, name]) =>
+          h("td", { class: "number", title: one[name] }, rounded(one[name])),
+        ),
         h(
           "td",
           {},
@@ -54,7 +58,7 @@ export async function open(root, given) {
             : "",
         ),
       );
-    put(
+    patch(
       root,
       h("h1", {}, "Exploration of ", val(asked.session, 120)),
       h(
@@ -80,7 +84,7 @@ export async function open(root, given) {
               h("th", { scope: "col" }, h("span", { class: "hidden" }, "Compare")),
             ),
           ),
-          h("tbody", {}, found.outcomes.map(row)),
+          h("tbody", {}, found.outcomes.toSorted(best).map(row)),
         ),
       ),
     );

@@ -5,6 +5,8 @@ import { bytes, kindOf, number, visible } from "./format.js";
 
 const LINES = 3000;
 const WIDE = 1500;
+// Directories that are opened to come to what changed.
+const DEEPEST = 12;
 
 export function lines(text, mark = null) {
   const all = text.split("\n");
@@ -51,7 +53,7 @@ const diffed = (line) =>
           ? "hunk"
           : "";
 
-export async function show(box, { id, path: wanted, keep }) {
+export async function show(box, { id, detail, path: wanted, keep }) {
   const viewer = h("div", {
     class: "file-view",
     "data-test": "file-view",
@@ -68,11 +70,11 @@ export async function show(box, { id, path: wanted, keep }) {
   let current = null;
 
   // Files are asked for by their `ref`, which leads back to names that are no text, too.
-  async function view(ref, row) {
+  async function view(ref, row, isChosen) {
     tree.querySelector("[aria-current]")?.removeAttribute("aria-current");
     row?.setAttribute("aria-current", "true");
     current = ref;
-    keep(ref);
+    if (isChosen) keep(ref);
     put(viewer, loading());
     try {
       const file = await get("file", { id, ref });
@@ -151,7 +153,7 @@ export async function show(box, { id, path: wanted, keep }) {
       const isDir = entry.kind === "directory";
       const open = async (force) => {
         if (!isDir) {
-          await view(entry.ref, row);
+          await view(entry.ref, row, !force);
           return;
         }
         const will = force || inside.hidden;
@@ -183,7 +185,7 @@ export async function show(box, { id, path: wanted, keep }) {
         h("span", { class: "type" }, isDir ? "" : bytes(entry.size)),
       );
       const one = h("li", {}, row, inside);
-      Object.assign(one, { ref: entry.ref, go: open, dir: isDir });
+      Object.assign(one, { ref: entry.ref, go: open, isDir, isChanged: entry.changed && !gone });
       return one;
     });
     list.append(...made);
@@ -202,14 +204,20 @@ export async function show(box, { id, path: wanted, keep }) {
     return { made, answer };
   }
 
-  const { made, answer } = await fill(tree, "");
-  if (!made.length) {
+  const nothing = () =>
     put(
       box,
       empty(
         "No files were kept with this checkpoint. client.snapshot(…) or a workspace keeps them.",
       ),
     );
+  if (!detail.has.files) {
+    nothing();
+    return;
+  }
+  const { made, answer } = await fill(tree, "");
+  if (!made.length) {
+    nothing();
     return;
   }
   const sum = answer.changed;
@@ -221,22 +229,31 @@ export async function show(box, { id, path: wanted, keep }) {
         "p",
         { class: "quiet" },
         changed.length ? "Since the parent: " : "Nothing changed since the parent.",
-        changed.map(([name, count]) => chip(`${number(count)} ${name}`, kindOf(name))),
+        h(
+          "span",
+          { class: "chips inline" },
+          changed.map(([name, count]) => chip(`${number(count)} ${name}`, kindOf(name))),
+        ),
       ),
     h("div", { class: "file-split" }, tree, viewer),
   );
   put(viewer, empty("Choose a file."));
   let level = made;
+  const inside = (one) => [...one.querySelectorAll(":scope > .inner > ul > li")];
   while (wanted && level) {
     const found = level.find(
-      (one) => one.ref === wanted || (one.dir && wanted.startsWith(`${one.ref}/`)),
+      (one) => one.ref === wanted || (one.isDir && wanted.startsWith(`${one.ref}/`)),
     );
     if (!found) break;
     await found.go(true);
-    level = found.dir ? [...found.querySelectorAll(":scope > .inner > ul > li")] : null;
+    level = found.isDir ? inside(found) : null;
   }
-  if (!wanted) {
-    const one = made.find((entry) => !entry.dir);
-    if (one && made.length === 1) one.go();
+  // What changed is what one looks for first.
+  let rest = wanted ? [] : made;
+  for (let depth = 0; rest.length && depth < DEEPEST; depth += 1) {
+    const first = rest.find((one) => one.isChanged) || (made.length === 1 ? made[0] : null);
+    if (!first) break;
+    await first.go(true);
+    rest = first.isDir ? inside(first) : [];
   }
 }

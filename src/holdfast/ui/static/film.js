@@ -1,6 +1,6 @@
 // Stepping through a session: a scrubber from the oldest to the newest, and a film of it.
 import { button, h } from "./dom.js";
-import { number, plural } from "./format.js";
+import { number, plural, visible } from "./format.js";
 
 const PACE = 900;
 
@@ -35,7 +35,7 @@ export function film({ count, own, index, until, choose }) {
     scrubber.max = total;
     if (at >= 0) scrubber.value = total - at;
     position.textContent = words;
-    const name = at >= 0 ? own()[at].step_name : null;
+    const name = at >= 0 ? visible(own()[at].step_name, 120) : "";
     scrubber.setAttribute("aria-valuetext", name ? `${words}, ${name}` : words);
   }
 

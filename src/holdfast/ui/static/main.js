@@ -2,18 +2,19 @@
 import { button, failure, h, link, loading, put } from "./dom.js";
 import { ahead, get, query, settings } from "./api.js";
 import { follow } from "./live.js";
+import { ago, visible } from "./format.js";
 import { help } from "./help.js";
 import { kept } from "./kept.js";
 
 // Rows of the first page of a log.
 export const ROWS = 100;
-const VIEWS = {
-  "": ["Sessions", () => import("./sessions.js")],
-  session: ["Session", () => import("./session.js"), beginSession],
-  compare: ["Compare", () => import("./compare.js")],
-  inbox: ["Inbox", () => import("./inbox.js")],
-  storage: ["Storage", () => import("./storage.js")],
-};
+const VIEWS = new Map([
+  ["", ["Sessions", () => import("./sessions.js")]],
+  ["session", ["Session", () => import("./session.js"), beginSession]],
+  ["compare", ["Compare", () => import("./compare.js")]],
+  ["inbox", ["Inbox", () => import("./inbox.js")]],
+  ["storage", ["Storage", () => import("./storage.js")]],
+]);
 const NAV = ["", "inbox", "compare", "storage"];
 
 const main = document.getElementById("main");
@@ -67,8 +68,15 @@ export function notice(words, { kind = "", undo = null, stay = false } = {}) {
   if (!stay) setTimeout(close, undo ? 20000 : 7000);
 }
 
+// The list that was left last, with its filters: where a session leads back to.
+let list = {};
+export const listed = () => list;
+export const leave = (asked) => {
+  list = asked;
+};
+
 export const title = (words) => {
-  document.title = words ? `${words} · Holdfast` : "Holdfast";
+  document.title = words ? `${visible(words, 120)} · Holdfast` : "Holdfast";
 };
 
 function beginSession({ agent, session }) {
@@ -91,7 +99,7 @@ async function render() {
   view?.close?.();
   view = null;
   shown = name;
-  const known = VIEWS[name];
+  const known = VIEWS.get(name);
   main.className = `view-${name || "sessions"}`;
   if (!known) {
     put(main, failure({ title: "Not found", message: "There is no such page here." }));
@@ -179,7 +187,7 @@ function chrome() {
       link(
         to(name),
         { "data-view": name, "data-test": `nav-${name || "sessions"}` },
-        VIEWS[name][0],
+        VIEWS.get(name)[0],
         name === "inbox" &&
           h("span", { id: "inbox-count", class: "badge", hidden: true, "aria-label": "waiting" }),
       ),
@@ -245,6 +253,8 @@ addEventListener("keydown", (event) => {
   if (event.key === "Enter" && /^(BUTTON|A|SUMMARY)$/.test(event.target.tagName)) return;
   if (event.target.type === "range" && /^Arrow/.test(event.key)) return;
   const act = own || known[key];
+  const reads = event.target.closest?.("#panel, .file-view, .file-tree, .code, .wide, .waits");
+  if (reads && (/^Arrow/.test(event.key) || event.key === " ")) return; // it scrolls
   if (act) {
     event.preventDefault();
     act(event);
@@ -267,7 +277,7 @@ addEventListener("click", (event) => {
   const where = new URL(found.href);
   if (where.origin !== base.origin || !where.pathname.startsWith(base.pathname)) return;
   const name = where.pathname.slice(base.pathname.length).replace(/\/+$/, "");
-  if (!(name in VIEWS)) return;
+  if (!VIEWS.has(name)) return;
   event.preventDefault();
   if (where.href !== location.href) history.pushState({}, "", where);
   render();
@@ -290,6 +300,13 @@ const events = {
     changed({ sessions: null, inbox: true });
   },
 };
+
+setInterval(() => {
+  for (const one of document.querySelectorAll("time[datetime]")) {
+    const words = ago(one.getAttribute("datetime"));
+    if (one.textContent !== words) one.textContent = words;
+  }
+}, 15000);
 
 // The view first: what is asked beside it would have it wait.
 chrome();

@@ -210,17 +210,20 @@ export function pane({ who, given, holder, isHead, graph, turn, turned, gone }) 
       shown = made || {};
       put(body, fresh);
       isTouched = false;
-      if (scroller() === body) {
-        body.scrollTop = 0;
-        shown.place?.();
-        placedAt = body.scrollTop;
-      }
+      place();
       if (isFocused) body.focus({ preventScroll: true });
     } catch (error) {
       if (mine === round) put(body, failure(error));
     } finally {
       clearTimeout(slow);
     }
+  }
+
+  function place() {
+    if (scroller() !== body) return;
+    body.scrollTop = 0;
+    shown?.place?.();
+    placedAt = body.scrollTop;
   }
 
   function pick(name) {
@@ -244,8 +247,9 @@ export function pane({ who, given, holder, isHead, graph, turn, turned, gone }) 
 
   function compare() {
     const marked = actions.mark.get();
-    const a = marked && marked !== at ? marked : detail.parent;
-    if (a) go("compare", { a, b: at });
+    const other = marked && marked !== at ? marked : detail.parent;
+    // The earlier one first: ids are in the order in which they were made.
+    if (other) go("compare", { a: other < at ? other : at, b: other < at ? at : other });
     else notice("It has no parent to compare with. Mark another checkpoint first.");
   }
 
@@ -268,6 +272,7 @@ export function pane({ who, given, holder, isHead, graph, turn, turned, gone }) 
     keys,
     show,
     pick,
+    place,
     tab: () => tab,
     // Whether somebody reads here, so that another checkpoint must not take its place.
     isRead() {

@@ -190,7 +190,9 @@ export async function open(root, given) {
         ),
         bar(about.progress),
         h("span", { class: "quiet" }, origin()),
-        !settings.read_only && (about.undo || about.origin) && h("div", { class: "buttons" }, deeds()),
+        !settings.read_only &&
+          (about.undo || about.origin) &&
+          h("div", { class: "buttons" }, deeds()),
       ),
     );
   }
@@ -271,6 +273,7 @@ export async function open(root, given) {
   await asking;
 
   async function refresh(what) {
+    const was = at;
     const wasHead = own.length > 0 && at === own[0].checkpoint_id;
     const limit = Math.min(LARGEST_PAGE, Math.max(ROWS, own.length));
     let fresh = null;
@@ -279,7 +282,11 @@ export async function open(root, given) {
       [fresh, log] = await Promise.all([get("session", who), get("log", { ...who, limit })]);
     } catch (error) {
       if (error.status !== 404) throw error;
-      put(root, failure(error), link(to("", listed()), { class: "button" }, "Back to the sessions"));
+      put(
+        root,
+        failure(error),
+        link(to("", listed()), { class: "button" }, "Back to the sessions"),
+      );
       return;
     }
     about = fresh.session;
@@ -295,7 +302,7 @@ export async function open(root, given) {
     const top = list.box.scrollTop;
     arrange();
     if (top > HEIGHT && rows.length > had) list.box.scrollTop = top + (rows.length - had) * HEIGHT;
-    const hasMoved = wasHead && own.length > 0 && own[0].checkpoint_id !== at;
+    const hasMoved = wasHead && at === was && own.length > 0 && own[0].checkpoint_id !== at;
     if (hasMoved && !reel.isPlaying() && top <= HEIGHT && !side.isRead()) {
       await choose(own[0].checkpoint_id);
       return;
@@ -324,6 +331,7 @@ export async function open(root, given) {
   return {
     ready() {
       list.set(rows);
+      side.place();
       until(() => place() >= 0).then(() => {
         reel.place();
         list.again();

@@ -1,8 +1,8 @@
 // All sessions: searched, filtered, live.
 import { bar, chip, empty, h, link, put, val, failure } from "./dom.js";
 import { get } from "./api.js";
-import { ago, kindOf, moment, number, plural } from "./format.js";
-import { go, keep, to } from "./main.js";
+import { ago, kindOf, moment, number, plural, visible } from "./format.js";
+import { go, keep, leave, listed, to } from "./main.js";
 import { virtual } from "./virtual.js";
 
 const CONDITIONS = [
@@ -23,6 +23,9 @@ const TIMES = [
   ["168", "last week"],
   ["720", "last month"],
 ];
+// How far the list was scrolled when it was left, and which of its rows was chosen.
+let place = { top: 0, rows: 0, chosen: null };
+const nameOf = (row) => `${row.agent_id}\n${row.session_id}`;
 const narrow = () => matchMedia("(max-width: 700px)").matches;
 
 export async function open(root, given) {
@@ -34,6 +37,8 @@ export async function open(root, given) {
     tag: given.tag || "",
     hours: given.hours || "",
   };
+  const isBack = Object.keys(asked).every((name) => (listed()[name] || "") === asked[name]);
+  const before = isBack ? place : { top: 0, rows: 0, chosen: null };
   let rows = [];
   let next = null;
   let chosen = -1;
@@ -54,7 +59,8 @@ export async function open(root, given) {
   const list = virtual({
     height: narrow() ? 84 : 58,
     label: "Sessions",
-    key: (row) => `${row.agent_id}\n${row.session_id}`,
+    key: nameOf,
+    isChosen: (row) => row === rows[chosen],
     near: more,
     draw,
     test: "sessions",
@@ -68,25 +74,36 @@ export async function open(root, given) {
       { class: `session-row${at === chosen ? " chosen" : ""}` },
       link(
         where,
-        { class: "row-link", "data-test": "session-row", "data-session": row.session_id },
+        {
+          class: "row-link",
+          "data-test": "session-row",
+          "data-session": row.session_id,
+          click: () => {
+            chosen = rows.indexOf(row);
+          },
+        },
         h(
           "span",
           { class: "who" },
-          h("strong", {}, val(row.session_id, 120)),
-          h("span", { class: "quiet" }, val(row.agent_id, 80)),
+          h("strong", { title: visible(row.session_id, 300) }, val(row.session_id, 120)),
+          h(
+            "span",
+            { class: "quiet" },
+            val(row.agent_id, 80),
+            head.framework && head.framework !== "custom" && [" · ", val(head.framework, 40)],
+          ),
         ),
         h(
           "span",
-          { class: "step" },
+          { class: "step", title: visible(head.step_name || "", 300) },
           val(head.step_name || "unnamed step", 120),
-          h("span", { class: "quiet" }, val(head.framework || "", 40)),
         ),
         h(
           "span",
           { class: "chips" },
           (row.conditions || []).map((one) => chip(one, kindOf(one))),
         ),
-        h("span", { class: "plan" }, bar(row.progress) || h("span", { class: "quiet" }, "no plan")),
+        h("span", { class: "plan" }, bar(row.progress)),
         h(
           "span",
           { class: "when quiet", title: moment(head.created_at) },
@@ -100,22 +117,19 @@ export async function open(root, given) {
   async function load() {
     turn += 1;
     const mine = turn;
-    const limit = Math.min(500, Math.max(100, rows.length));
+    const limit = Math.min(500, Math.max(100, rows.length, before.rows));
     const answer = await get("sessions", { ...parameters(), limit });
     if (mine !== turn) return;
-    const before = rows[chosen];
+    const was = rows[chosen] ? nameOf(rows[chosen]) : before.chosen;
     const fresh = answer.sessions;
     if (rows.length > fresh.length && answer.next) {
-      const have = new Set(fresh.map((row) => `${row.agent_id}\n${row.session_id}`));
-      rows = fresh.concat(rows.filter((row) => !have.has(`${row.agent_id}\n${row.session_id}`)));
+      const have = new Set(fresh.map(nameOf));
+      rows = fresh.concat(rows.filter((row) => !have.has(nameOf(row))));
     } else {
       rows = fresh;
       next = answer.next;
     }
-    if (before)
-      chosen = rows.findIndex(
-        (row) => row.session_id === before.session_id && row.agent_id === before.agent_id,
-      );
+    if (was) chosen = rows.findIndex((row) => nameOf(row) === was);
     options(agent, answer.agents || [], asked.agent, "all agents");
     options(framework, answer.frameworks || [], asked.framework, "all frameworks");
     summary.textContent = rows.length
@@ -141,10 +155,8 @@ export async function open(root, given) {
     try {
       const answer = await get("sessions", { ...parameters(), limit: 200, cursor: next });
       if (mine !== turn) return;
-      const have = new Set(rows.map((row) => `${row.agent_id}\n${row.session_id}`));
-      rows = rows.concat(
-        answer.sessions.filter((row) => !have.has(`${row.agent_id}\n${row.session_id}`)),
-      );
+      const have = new Set(rows.map(nameOf));
+      rows = rows.concat(answer.sessions.filter((row) => !have.has(nameOf(row))));
       next = answer.next;
       list.set(rows);
     } catch (error) {
@@ -196,7 +208,7 @@ export async function open(root, given) {
   const search = h("input", {
     type: "search",
     class: "search",
-    placeholder: "Search sessions, agents, steps, tags   /",
+    placeholder: "Search sessions, agents, newest steps, tags   /",
     "aria-label": "Search sessions",
     value: asked.search,
     "data-test": "search",
@@ -214,8 +226,8 @@ export async function open(root, given) {
   const tag = h("input", {
     type: "text",
     class: "tag",
-    placeholder: "tag=value",
-    "aria-label": "Tag, as name=value",
+    placeholder: "tag or tag=value",
+    "aria-label": "Tag, as name or name=value",
     value: asked.tag,
     "data-test": "filter-tag",
     change: () => ask("tag", tag.value.trim()),
@@ -238,7 +250,12 @@ export async function open(root, given) {
     trouble,
     list.box,
   );
-  await load();
+  try {
+    await load();
+  } catch (error) {
+    put(trouble, failure(error)); // the fields stay, so that it can be asked otherwise
+    list.box.hidden = true;
+  }
 
   const step = (by) => () => {
     if (!rows.length) return;
@@ -250,11 +267,12 @@ export async function open(root, given) {
     const row = rows[Math.max(0, chosen)];
     if (row) go("session", { agent: row.agent_id, session: row.session_id });
   };
-  const clock = setInterval(() => {
-    if (!document.hidden && !root.contains(document.activeElement)) list.again();
-  }, 30000);
   return {
-    ready: () => list.set(rows),
+    ready() {
+      list.set(rows);
+      list.box.scrollTop = before.top;
+      if (before.chosen && chosen >= 0) list.focus(chosen);
+    },
     refresh: load,
     moved(now) {
       return Object.keys(asked).every((name) => (now[name] || "") === asked[name]);
@@ -269,7 +287,12 @@ export async function open(root, given) {
       l: enter,
     },
     close() {
-      clearInterval(clock);
+      leave(asked);
+      place = {
+        top: list.box.scrollTop,
+        rows: rows.length,
+        chosen: rows[chosen] ? nameOf(rows[chosen]) : null,
+      };
       clearTimeout(timer);
       list.close();
     },

@@ -1,7 +1,7 @@
 // What the store holds, and what pruning would free.
-import { button, empty, failure, h, link, loading, put, s, val } from "./dom.js";
+import { button, empty, failure, h, link, loading, patch, put, s, val } from "./dom.js";
 import { get, settings } from "./api.js";
-import { bytes, moment, number, plain, plural } from "./format.js";
+import { bytes, moment, number, plain, plural, visible } from "./format.js";
 import { notice, to } from "./main.js";
 import { ask } from "./actions.js";
 
@@ -106,7 +106,7 @@ export async function open(root) {
     const all = await get("storage");
     const fact = (name, value) =>
       h("div", { class: "figure" }, h("dd", {}, value), h("dt", {}, name));
-    put(
+    patch(
       numbers,
       h("p", { class: "quiet", "data-test": "store" }, val(all.store, 300)),
       h(
@@ -180,10 +180,19 @@ export async function open(root) {
     "data-test": "prune-within",
   });
   const answer = h("div", { "aria-live": "polite", "data-test": "prune-answer" });
+  // What was said of other rules does not stand beside these.
+  for (const field of [last, within]) field.addEventListener("input", () => put(answer));
   const policy = () => ({
     ...(last.value !== "" ? { last: Number(last.value) } : {}),
     ...(within.value.trim() ? { within: within.value.trim() } : {}),
   });
+  const rules = () =>
+    [
+      last.value !== "" && `the newest ${last.value}`,
+      within.value.trim() && `what is younger than ${visible(within.value.trim(), 60)}`,
+    ]
+      .filter(Boolean)
+      .join(", and ");
   const would = (found) =>
     `${plural(found.removed_total, "checkpoint")} would be removed, ${number(found.kept)} kept. ` +
     `Each counted whole they are ${bytes(found.freed_logical_bytes)}; what others share stays.`;
@@ -200,7 +209,11 @@ export async function open(root) {
               () =>
                 ask({
                   title: "Prune",
-                  words: "What the rules do not keep is removed and cannot be brought back.",
+                  words: [
+                    "Kept of each session: ",
+                    h("strong", {}, rules()),
+                    ". All else is removed and cannot be brought back.",
+                  ],
                   verb: "prune",
                   danger: true,
                   body: policy,
@@ -232,13 +245,19 @@ export async function open(root) {
     shared,
     h("h2", {}, "Prune"),
     h(
-      "div",
-      { class: "filters" },
+      "form",
+      {
+        class: "filters",
+        submit: (event) => {
+          event.preventDefault();
+          look();
+        },
+      },
       h("label", { for: "keep-last" }, "Keep the newest of each session"),
       last,
       h("label", { for: "keep-within" }, "and what is younger than"),
       within,
-      button("Preview", look, { "data-test": "prune-preview" }),
+      h("button", { class: "button", "data-test": "prune-preview" }, "Preview"),
     ),
     answer,
   );

@@ -1,5 +1,5 @@
 // The plan, and how far it has come.
-import { bar, chip, empty, h, long, put, val } from "./dom.js";
+import { bar, chip, empty, h, long, patch, put, val } from "./dom.js";
 import { get } from "./api.js";
 import { ago, instant, kindOf, moment, plain, pretty } from "./format.js";
 
@@ -20,11 +20,17 @@ function line(task) {
   const rest = Object.entries(task).filter(
     ([name, value]) => !KNOWN.includes(name) && value !== null,
   );
-  const when = instant(task.ended_at) || instant(task.started_at);
+  const when = instant(task.ended_at) || instant(task.started_at) || null;
   const depth = task.parent ? Math.min(String(task.id).split("/").length - 1, 6) : 0;
   return h(
     "li",
-    { class: "task", "data-test": "task", "data-status": task.status, vars: { "--depth": depth } },
+    {
+      class: "task",
+      "data-test": "task",
+      "data-status": task.status,
+      "data-key": task.id,
+      vars: { "--depth": depth },
+    },
     h(
       "div",
       { class: "fact-line" },
@@ -34,7 +40,7 @@ function line(task) {
         "span",
         { class: "quiet" },
         task.attempts > 1 ? `${task.attempts} attempts · ` : "",
-        when && h("time", { title: moment(when) }, ago(when)),
+        when && h("time", { datetime: when, title: moment(when) }, ago(when)),
       ),
     ),
     list(task.needs).length
@@ -61,7 +67,7 @@ export async function show(box, { id }) {
       put(box, empty("This checkpoint has no plan."));
       return;
     }
-    put(box, bar(answer.progress), h("ol", { class: "tasks" }, answer.tasks.map(line)));
+    patch(box, bar(answer.progress), h("ol", { class: "tasks" }, answer.tasks.map(line)));
   }
   await draw();
   return { refresh: draw };
