@@ -189,7 +189,7 @@ class Viewer:
             self.rest()
             for what, text in (written or {}).items():
                 self.find(what).evaluate("(it, text) => { it.textContent = text }", text)
-            self.page.evaluate("() => scrollTo(0, 0)")
+            self.page.evaluate("() => document.getElementById('main').scrollTo(0, 0)")
             self.page.screenshot(path=Path(place) / f"ui-{name}.png")
 
     def forgive(self, *words: str) -> None:

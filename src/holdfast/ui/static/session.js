@@ -12,7 +12,7 @@ import * as actions from "./actions.js";
 
 const HEIGHT = 46;
 const LARGEST_PAGE = 500;
-const ASKS = ["waiting", "unknown", "handed off"];
+const ASKS = ["waiting", "unknown"];
 
 export async function open(root, given) {
   if (!given.session)
@@ -30,9 +30,7 @@ export async function open(root, given) {
 
   const header = h("div", { class: "session-head" });
   const waits = waiting(
-    (one) =>
-      (one.session_id ?? one.from_session) === who.session &&
-      (one.agent_id ?? one.from_agent) === who.agent,
+    (one) => one.session_id === who.session && one.agent_id === who.agent,
     () => refresh({ sessions: null }),
   );
   const list = virtual({
