@@ -163,6 +163,29 @@ def test_a_restore_that_failed_and_was_killed_while_it_was_taken_back_leaves_no_
             assert picture(tmp_path / "repo") == was
 
 
+@pytest.mark.parametrize("time", [1, 3])
+def test_a_file_that_a_killed_restore_had_half_made_is_not_in_the_way_back(
+    time: int, server: ForkServer, tmp_path: Path
+) -> None:
+    two_versions(tmp_path)
+    for file in (tmp_path / "repo").rglob("file"):
+        file.unlink()
+    was = picture(tmp_path / "repo")
+
+    ended = server.killed(
+        "tests.workspace.crash_jobs:restore_and_be_killed", str(tmp_path), "workspace:making", time
+    )
+
+    assert ended.signal == signal.SIGKILL, ended.error
+    with Workspace(tmp_path / "repo", f"sqlite:///{tmp_path}/agent.db") as workspace:
+        assert {file.read_text() for file in (tmp_path / "repo").rglob("file")} == {"one"}
+        assert workspace.recovered is not None
+        assert workspace.recovered.late == ()
+        assert not left_behind(tmp_path / "repo")
+        workspace.restore(workspace.recovered.undo_tree or "")
+        assert picture(tmp_path / "repo") == was
+
+
 @pytest.mark.parametrize(
     "point", ["workspace:moved", "workspace:swapped", "workspace:looked", "workspace:amended"]
 )
