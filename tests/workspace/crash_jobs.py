@@ -128,6 +128,12 @@ def export_and_be_killed(home: str) -> None:
         )
 
 
+def open_and_be_killed(home: str, point: str, time: int) -> None:
+    """An open that completes a restore and is killed at a point, at the nth time."""
+    crash_points.kill_at(point, time)
+    Workspace(f"{home}/repo", f"sqlite:///{home}/agent.db")
+
+
 def restore_and_be_killed(home: str, point: str, time: int = 1) -> None:
     """A restore to the first snapshot that is killed at a point, at the nth time."""
     crash_points.kill_at(point, time)

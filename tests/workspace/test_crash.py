@@ -163,6 +163,38 @@ def test_a_restore_that_failed_and_was_killed_while_it_was_taken_back_leaves_no_
             assert picture(tmp_path / "repo") == was
 
 
+@pytest.mark.parametrize(
+    ("point", "time"),
+    [
+        ("workspace:making", 1),
+        ("workspace:staged", 1),
+        ("workspace:moved", 1),
+        ("workspace:moved", 2),
+        ("workspace:swapped", 1),
+        ("workspace:looked", 2),
+    ],
+)
+def test_a_killed_restore_whose_completion_is_killed_too_leads_back_to_where_it_began(
+    point: str, time: int, server: ForkServer, tmp_path: Path
+) -> None:
+    two_versions(tmp_path)
+    jobs = "tests.workspace.crash_jobs"
+    restoring = f"{jobs}:restore_and_be_killed"
+    assert server.killed(restoring, str(tmp_path), "workspace:moved", 2).signal == signal.SIGKILL
+    put(tmp_path / "repo" / "d4" / "file", "written between the two")
+
+    ended = server.killed(f"{jobs}:open_and_be_killed", str(tmp_path), point, time)
+
+    assert ended.signal == signal.SIGKILL, ended.error
+    with Workspace(tmp_path / "repo", f"sqlite:///{tmp_path}/agent.db") as workspace:
+        assert {file.read_text() for file in (tmp_path / "repo").rglob("file")} == {"one"}
+        assert workspace.recovered is not None
+        assert not left_behind(tmp_path / "repo")
+        workspace.restore(workspace.recovered.undo_tree or "")
+    texts = [file.read_text() for file in sorted((tmp_path / "repo").rglob("file"))]
+    assert texts == ["two"] * 4 + ["written between the two"]
+
+
 @pytest.mark.parametrize("time", [1, 3])
 def test_a_file_that_a_killed_restore_had_half_made_is_not_in_the_way_back(
     time: int, server: ForkServer, tmp_path: Path
