@@ -16,8 +16,8 @@ from tests.workspace.kit import Picture, picture
 POINTS = (
     *("workspace:scanned", "workspace:kept", "workspace:staging", "workspace:making"),
     *("workspace:staged", "workspace:journal_written", "workspace:journaled"),
-    *("workspace:removed", "workspace:moved", "workspace:touched"),
-    *("workspace:swapped", "workspace:looked"),
+    *("workspace:removed", "workspace:moved", "workspace:touching"),
+    *("workspace:touched", "workspace:swapped", "workspace:looked"),
     *("sqlite:begun", "sqlite:chunks_written", "sqlite:committed"),
 )
 

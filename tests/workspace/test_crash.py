@@ -195,6 +195,27 @@ def test_a_killed_restore_whose_completion_is_killed_too_leads_back_to_where_it_
     assert texts == ["two"] * 4 + ["written between the two"]
 
 
+def test_a_file_that_a_killed_restore_gave_its_mode_alone_gets_its_own_one_back(
+    server: ForkServer, tmp_path: Path
+) -> None:
+    file = put(tmp_path / "repo" / "file", "the same", 0o644)
+    with Workspace(tmp_path / "repo", f"sqlite:///{tmp_path}/agent.db") as workspace:
+        workspace.snapshot()
+    file.chmod(0o700)
+    os.utime(file, ns=(1_000_000_001, 1_000_000_001))
+    was = picture(tmp_path / "repo")
+
+    ended = server.killed(
+        "tests.workspace.crash_jobs:restore_and_be_killed", str(tmp_path), "workspace:touching"
+    )
+
+    assert ended.signal == signal.SIGKILL, ended.error
+    with Workspace(tmp_path / "repo", f"sqlite:///{tmp_path}/agent.db") as workspace:
+        assert workspace.recovered is not None
+        workspace.restore(workspace.recovered.undo_tree or "")
+        assert picture(tmp_path / "repo") == was
+
+
 @pytest.mark.parametrize("time", [1, 3])
 def test_a_file_that_a_killed_restore_had_half_made_is_not_in_the_way_back(
     time: int, server: ForkServer, tmp_path: Path

@@ -113,13 +113,17 @@ class Restorer:
         undo_tree = UndoTree(
             self._store, self._reader, self._pins, self._kept(outer), undo_note(target, paths)
         )
+        began = TreeLookup(self._reader, outer.undo)
         try:
             with closing(undo_tree):
                 undo_tree.keep(
                     {
                         path: new
-                        for path, _, new in differing(self._reader, target.root.name, now.root.name)
+                        for path, old, new in differing(
+                            self._reader, target.root.name, now.root.name
+                        )
                         if new is not None and new.kind != DIRECTORY
+                        if not _is_half_touched(began.find(path), new, old)
                     }
                 )
         except CheckpointIntegrityError:  # that tree is gone; what was there just now is kept
@@ -370,6 +374,14 @@ class Restorer:
             cleaner.done.tree_id = undo_tree.snapshot.tree_id
         remove_staging(self._root, journal.staging)
         return cleaner.done
+
+
+def _is_half_touched(before: Entry | None, now: Entry, wanted: Entry | None) -> bool:
+    """Return whether a file got the mode that a tree wants, and not the time yet."""
+    if before is None or wanted is None:
+        return False
+    is_touched = (before.kind, before.content) == (wanted.kind, wanted.content)
+    return is_touched and now[:5] == before._replace(mode=wanted.mode)[:5]
 
 
 def _moves(plan: RestorePlan, staged: dict[bytes, bytes]) -> list[tuple[bytes, bytes]]:
