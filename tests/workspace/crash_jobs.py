@@ -14,9 +14,10 @@ from tests.integration.fork_server import tell
 from tests.workspace.kit import Picture, picture
 
 POINTS = (
-    *("workspace:scanned", "workspace:kept", "workspace:staging", "workspace:staged"),
-    *("workspace:journal_written", "workspace:journaled", "workspace:removed"),
-    *("workspace:moved", "workspace:touched", "workspace:swapped", "workspace:looked"),
+    *("workspace:scanned", "workspace:kept", "workspace:staging", "workspace:making"),
+    *("workspace:staged", "workspace:journal_written", "workspace:journaled"),
+    *("workspace:removed", "workspace:moved", "workspace:touching"),
+    *("workspace:touched", "workspace:swapped", "workspace:looked"),
     *("sqlite:begun", "sqlite:chunks_written", "sqlite:committed"),
 )
 
@@ -127,8 +128,14 @@ def export_and_be_killed(home: str) -> None:
         )
 
 
-def restore_and_be_killed(home: str, point: str) -> None:
-    """A restore to the first snapshot that is killed at a point."""
-    crash_points.kill_at(point, 1)
+def open_and_be_killed(home: str, point: str, time: int) -> None:
+    """An open that completes a restore and is killed at a point, at the nth time."""
+    crash_points.kill_at(point, time)
+    Workspace(f"{home}/repo", f"sqlite:///{home}/agent.db")
+
+
+def restore_and_be_killed(home: str, point: str, time: int = 1) -> None:
+    """A restore to the first snapshot that is killed at a point, at the nth time."""
+    crash_points.kill_at(point, time)
     with Workspace(f"{home}/repo", f"sqlite:///{home}/agent.db") as workspace:
         workspace.restore(workspace.snapshots()[-1])

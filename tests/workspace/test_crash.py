@@ -164,6 +164,82 @@ def test_a_restore_that_failed_and_was_killed_while_it_was_taken_back_leaves_no_
 
 
 @pytest.mark.parametrize(
+    ("point", "time"),
+    [
+        ("workspace:making", 1),
+        ("workspace:staged", 1),
+        ("workspace:moved", 1),
+        ("workspace:moved", 2),
+        ("workspace:swapped", 1),
+        ("workspace:looked", 2),
+    ],
+)
+def test_a_killed_restore_whose_completion_is_killed_too_leads_back_to_where_it_began(
+    point: str, time: int, server: ForkServer, tmp_path: Path
+) -> None:
+    two_versions(tmp_path)
+    jobs = "tests.workspace.crash_jobs"
+    restoring = f"{jobs}:restore_and_be_killed"
+    assert server.killed(restoring, str(tmp_path), "workspace:moved", 2).signal == signal.SIGKILL
+    put(tmp_path / "repo" / "d4" / "file", "written between the two")
+
+    ended = server.killed(f"{jobs}:open_and_be_killed", str(tmp_path), point, time)
+
+    assert ended.signal == signal.SIGKILL, ended.error
+    with Workspace(tmp_path / "repo", f"sqlite:///{tmp_path}/agent.db") as workspace:
+        assert {file.read_text() for file in (tmp_path / "repo").rglob("file")} == {"one"}
+        assert workspace.recovered is not None
+        assert not left_behind(tmp_path / "repo")
+        workspace.restore(workspace.recovered.undo_tree or "")
+    texts = [file.read_text() for file in sorted((tmp_path / "repo").rglob("file"))]
+    assert texts == ["two"] * 4 + ["written between the two"]
+
+
+def test_a_file_that_a_killed_restore_gave_its_mode_alone_gets_its_own_one_back(
+    server: ForkServer, tmp_path: Path
+) -> None:
+    file = put(tmp_path / "repo" / "file", "the same", 0o644)
+    with Workspace(tmp_path / "repo", f"sqlite:///{tmp_path}/agent.db") as workspace:
+        workspace.snapshot()
+    file.chmod(0o700)
+    os.utime(file, ns=(1_000_000_001, 1_000_000_001))
+    was = picture(tmp_path / "repo")
+
+    ended = server.killed(
+        "tests.workspace.crash_jobs:restore_and_be_killed", str(tmp_path), "workspace:touching"
+    )
+
+    assert ended.signal == signal.SIGKILL, ended.error
+    with Workspace(tmp_path / "repo", f"sqlite:///{tmp_path}/agent.db") as workspace:
+        assert workspace.recovered is not None
+        workspace.restore(workspace.recovered.undo_tree or "")
+        assert picture(tmp_path / "repo") == was
+
+
+@pytest.mark.parametrize("time", [1, 3])
+def test_a_file_that_a_killed_restore_had_half_made_is_not_in_the_way_back(
+    time: int, server: ForkServer, tmp_path: Path
+) -> None:
+    two_versions(tmp_path)
+    for file in (tmp_path / "repo").rglob("file"):
+        file.unlink()
+    was = picture(tmp_path / "repo")
+
+    ended = server.killed(
+        "tests.workspace.crash_jobs:restore_and_be_killed", str(tmp_path), "workspace:making", time
+    )
+
+    assert ended.signal == signal.SIGKILL, ended.error
+    with Workspace(tmp_path / "repo", f"sqlite:///{tmp_path}/agent.db") as workspace:
+        assert {file.read_text() for file in (tmp_path / "repo").rglob("file")} == {"one"}
+        assert workspace.recovered is not None
+        assert workspace.recovered.late == ()
+        assert not left_behind(tmp_path / "repo")
+        workspace.restore(workspace.recovered.undo_tree or "")
+        assert picture(tmp_path / "repo") == was
+
+
+@pytest.mark.parametrize(
     "point", ["workspace:moved", "workspace:swapped", "workspace:looked", "workspace:amended"]
 )
 def test_what_was_edited_at_the_last_moment_of_a_killed_restore_is_in_the_way_back(

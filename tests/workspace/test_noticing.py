@@ -64,7 +64,7 @@ def test_files_from_the_future_are_captured_right(
     file = put(root / "file", "one")
     time.sleep(0.05)
     past = time.time_ns() - 3600 * 10**9
-    monkeypatch.setattr("holdfast.workspace.scan.time.time_ns", lambda: past)
+    monkeypatch.setattr("holdfast.workspace.scan.now_of_files", lambda: past)
     workspace.snapshot()
     was = file.stat()
     file.write_text("two")

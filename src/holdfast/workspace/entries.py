@@ -31,6 +31,8 @@ MAX_ENTRIES = 3_000_000
 number."""
 TEMPORARY = b".holdfast-tmp-"
 """How the names of files begin that a restore has not put under their names yet."""
+MAKING = TEMPORARY + b"making"
+"""What stands where a restore makes things until all of them are whole."""
 HELD = b".holdfast-held-"
 """How the names of directories begin with files that were replaced while somebody wrote to them."""
 

@@ -21,10 +21,10 @@ from holdfast.core.chunk_format import ID_BYTES
 from holdfast.system.crash_points import reach
 from holdfast.workspace.content_reader import ContentReader
 from holdfast.workspace.dir_fds import READ, DirFds
-from holdfast.workspace.entries import DIRECTORY, FILE, HELD, SYMLINK, Entry, symlink_entry
+from holdfast.workspace.entries import DIRECTORY, FILE, HELD, MAKING, SYMLINK, Entry, symlink_entry
 from holdfast.workspace.open_writers import is_open_for_writing
 from holdfast.workspace.paths import parent_and_name
-from holdfast.workspace.stat_keys import MODE, MTIME, SIZE, Key, key_at, key_of
+from holdfast.workspace.stat_keys import MODE, MTIME, SIZE, Key, key_at, key_if_there, key_of
 from holdfast.workspace.swap import MovedAside
 
 _ROUNDS = 5
@@ -240,11 +240,13 @@ def left_aside(
     """Return what a restore that was killed left aside and that neither of its trees has.
 
     ``wanted`` gives what the trees say of a path. The second list is of directories, which somebody
-    put where a file was to be.
+    put where a file was to be. What is half made is nobody's: nothing was moved there until then.
     """
     try:
         aside = dirs.directory(staging)
     except (FileNotFoundError, NotADirectoryError):
+        return [], []
+    if key_if_there(aside, MAKING) is not None:
         return [], []
     paths = dict(moves)
     files: list[MovedAside] = []

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import logging
 import os
-from contextlib import closing
 from dataclasses import replace
 
 from holdfast.core.kinds.content_links import ContentLink
 from holdfast.errors import CheckpointIntegrityError, WorkspaceError
 from holdfast.stores.base import Store
-from holdfast.workspace.diff import differing
-from holdfast.workspace.entries import DIRECTORY
 from holdfast.workspace.late_changes import LateChanges
 from holdfast.workspace.local_state import LocalState, RestoreJournal
-from holdfast.workspace.pins import Pins
 from holdfast.workspace.restore import Restorer
 from holdfast.workspace.restore_report import with_late_changes
 from holdfast.workspace.results import Restored, Snapshot
 from holdfast.workspace.tree_reader import TreeReader
-from holdfast.workspace.undo_tree import UndoTree, undo_note
 
 logger = logging.getLogger("holdfast")
 
@@ -27,14 +22,10 @@ logger = logging.getLogger("holdfast")
 class Recoverer:
     """Ends what an earlier process began. Whoever calls it holds the lock of the local state."""
 
-    def __init__(
-        self, root: bytes, store: Store, local: LocalState, pins: Pins, restorer: Restorer
-    ) -> None:
+    def __init__(self, root: bytes, store: Store, local: LocalState, restorer: Restorer) -> None:
         self._root = root
-        self._store = store
         self._reader = TreeReader(store)
         self._local = local
-        self._pins = pins
         self._restorer = restorer
 
     def recover(self) -> Restored | None:
@@ -68,7 +59,7 @@ class Recoverer:
             except WorkspaceError as error:
                 problem = problem or error
                 continue
-            return self._leading_back(done, journal, target, rescued)
+            return with_late_changes(done, rescued)
         if problem is not None:
             raise WorkspaceError(
                 "a restore was cut short, and can neither be completed nor taken back: some files "
@@ -80,30 +71,6 @@ class Recoverer:
             "a restore was cut short, and both its trees are gone from the store: the workspace "
             "stays as it is, part old and part new"
         )
-
-    def _leading_back(
-        self, done: Restored, journal: RestoreJournal, target: Snapshot, rescued: LateChanges
-    ) -> Restored:
-        """Return what was done, with a tree that leads back to before the restore was cut short.
-
-        That is what was there when it began, and whatever was found since that is not of the tree.
-        """
-        now = self._pins.resolve(done.undo_tree)
-        try:
-            changes = {
-                path: new
-                for path, old, new in differing(self._reader, target.root.name, now.root.name)
-                if new is not None and new.kind != DIRECTORY
-            }
-            undo = self._as_snapshot(journal.undo)
-            undo_tree = UndoTree(
-                self._store, self._reader, self._pins, undo, undo_note(target, journal.paths)
-            )
-            with closing(undo_tree):
-                undo_tree.keep(changes)
-        except CheckpointIntegrityError:  # that tree is gone; what was there just now is kept
-            return with_late_changes(done, rescued)
-        return with_late_changes(replace(done, undo_tree=undo_tree.snapshot.tree_id), rescued)
 
     def _as_snapshot(self, chunk: bytes) -> Snapshot:
         tree = self._reader.tree(chunk)

@@ -19,9 +19,10 @@ from holdfast.errors import (
 )
 from holdfast.stores.base import Store
 from holdfast.workspace.capture import Capturer, Progress
+from holdfast.workspace.diff import differing
 from holdfast.workspace.dir_fds import DirFds
 from holdfast.workspace.disk_errors import check_room, explained
-from holdfast.workspace.entries import TEMPORARY, Entry
+from holdfast.workspace.entries import DIRECTORY, TEMPORARY, Entry
 from holdfast.workspace.late_changes import AsideCleaner, Keep, LateChanges, left_aside
 from holdfast.workspace.local_state import LocalState, RestoreJournal
 from holdfast.workspace.made_before import MadeBefore
@@ -78,6 +79,8 @@ class Restorer:
         for _ in range(_ATTEMPTS):
             undo, plan = self._planned(target, paths, dry_run)
             assert undo is not None
+            if self._outer is not None:
+                undo = self._leading_back(self._outer, undo, target, paths)
             if plan.is_empty():
                 return restored(target, undo, plan)
             check_room(self._root, plan)
@@ -99,6 +102,39 @@ class Restorer:
             yield
         finally:
             self._outer = None
+
+    def _leading_back(
+        self, outer: RestoreJournal, now: Snapshot, target: Snapshot, paths: list[bytes] | None
+    ) -> Snapshot:
+        """Return a tree that leads back to before a restore that was cut short.
+
+        That is what was there when it began, and whatever was found since that is not of the tree.
+        """
+        undo_tree = UndoTree(
+            self._store, self._reader, self._pins, self._kept(outer), undo_note(target, paths)
+        )
+        began = TreeLookup(self._reader, outer.undo)
+        try:
+            with closing(undo_tree):
+                undo_tree.keep(
+                    {
+                        path: new
+                        for path, old, new in differing(
+                            self._reader, target.root.name, now.root.name
+                        )
+                        if new is not None and new.kind != DIRECTORY
+                        if not _is_half_touched(began.find(path), new, old)
+                    }
+                )
+        except CheckpointIntegrityError:  # that tree is gone; what was there just now is kept
+            return now
+        return undo_tree.snapshot
+
+    def _kept(self, journal: RestoreJournal) -> Snapshot:
+        """Return the way back of a restore that was begun, of which only the chunk is known."""
+        return Snapshot(
+            tree_id="", files=0, bytes=0, root=ContentLink(journal.undo), workspace=self._pins.name
+        )
 
     def _planned(
         self, target: Snapshot, paths: list[bytes] | None, dry_run: bool
@@ -264,7 +300,8 @@ class Restorer:
                     f"kept in the store ({error}): it is in {where_kept(cleaner.done)} in the "
                     "workspace"
                 ) from error
-        self._clean_up(journal.staging)
+        remove_staging(self._root, journal.staging)
+        self._local.end()  # also of one that this was to complete
         done = restored(target, undo_tree.snapshot, plan, stayed=swap.stayed)
         return with_late_changes(done, late)
 
@@ -319,10 +356,7 @@ class Restorer:
             "message": "found after a restore that was cut short",
             PARTIAL: True,
         }
-        undo = Snapshot(
-            tree_id="", files=0, bytes=0, root=ContentLink(journal.undo), workspace=self._pins.name
-        )
-        undo_tree = UndoTree(self._store, self._reader, self._pins, undo, note)
+        undo_tree = UndoTree(self._store, self._reader, self._pins, self._kept(journal), note)
         with closing(undo_tree), DirFds(self._root) as dirs:
             keep = undo_tree.keep if is_going_back else self._keeping(undo_tree, journal)
             cleaner = AsideCleaner(dirs, journal.staging, undo_tree.content_reader, keep)
@@ -340,6 +374,14 @@ class Restorer:
             cleaner.done.tree_id = undo_tree.snapshot.tree_id
         remove_staging(self._root, journal.staging)
         return cleaner.done
+
+
+def _is_half_touched(before: Entry | None, now: Entry, wanted: Entry | None) -> bool:
+    """Return whether a file got the mode that a tree wants, and not the time yet."""
+    if before is None or wanted is None:
+        return False
+    is_touched = (before.kind, before.content) == (wanted.kind, wanted.content)
+    return is_touched and now[:5] == before._replace(mode=wanted.mode)[:5]
 
 
 def _moves(plan: RestorePlan, staged: dict[bytes, bytes]) -> list[tuple[bytes, bytes]]:

@@ -16,7 +16,7 @@ from itertools import islice
 from holdfast.system.crash_points import reach
 from holdfast.workspace.clone import Cloner
 from holdfast.workspace.dir_fds import DirFds
-from holdfast.workspace.entries import SMALL, BlockLocation, Entry
+from holdfast.workspace.entries import MAKING, SMALL, BlockLocation, Entry
 from holdfast.workspace.paths import parent_and_name
 from holdfast.workspace.restore_plan import RestorePlan
 from holdfast.workspace.tree_reader import TreeReader, part_of
@@ -59,8 +59,9 @@ class Stager:
             self._staged_paths[path] = self._new_staged_path(path)
 
     def stage(self, dirs: DirFds) -> None:
-        """Make everything that is new, aside."""
+        """Make everything that is new, aside; a mark stands there until all of it is whole."""
         os.mkdir(self._staging, _OWNER, dir_fd=dirs.directory(b""))
+        os.close(os.open(MAKING, _NEW, 0o600, dir_fd=dirs.directory(self._staging)))
         reach("workspace:staging")
         self._stage_directories(dirs)
         for path, entry in self._plan.symlinks:
@@ -70,6 +71,7 @@ class Stager:
             _set_time(name, entry, fd)
             self._tell()
         self._stage_files(dirs)
+        os.unlink(MAKING, dir_fd=dirs.directory(self._staging))
         reach("workspace:staged")
 
     def _stage_directories(self, dirs: DirFds) -> None:
@@ -142,6 +144,7 @@ class Stager:
     def _write(self, dirs: DirFds, staged_path: bytes, entry: Entry, data: Iterable[bytes]) -> None:
         above, name = parent_and_name(staged_path)
         fd = os.open(name, _NEW, entry.mode, dir_fd=dirs.directory(above))
+        reach("workspace:making")
         try:
             if self._cloner is not None and entry.size > SMALL and self._cloner.clone(fd, entry):
                 pass

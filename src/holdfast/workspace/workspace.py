@@ -97,7 +97,7 @@ class Workspace:
             with self._local.mutex, self._local.alone():
                 self._remember()
                 self.recovered = Recoverer(
-                    self._root, self._store, self._local, self._pins, self._restorer
+                    self._root, self._store, self._local, self._restorer
                 ).recover()
         except BaseException:
             if self._owns_store:
