@@ -14,7 +14,7 @@ from holdfast.core.chunk_decoder import decode
 from holdfast.core.chunk_encoder import encode
 from holdfast.core.chunk_format import ELEMENT_SPLIT, compress
 from holdfast.core.codec import pack
-from holdfast.core.layout_reader import base_of
+from holdfast.core.layout_reader import SeenChunks, base_of
 from holdfast.core.packed_size import is_surely_longer
 from holdfast.errors import CheckpointIntegrityError, SerializationError
 from holdfast.stores.base import gather
@@ -187,6 +187,27 @@ def test_what_is_read_of_chunks_held_as_stored_is_what_they_were(
     again = encode({**state, "n": 1}, base, seed=3)
     assert again.root == encode({**state, "n": 1}).root
     assert len(again.chunks) < 3
+
+
+def test_a_base_is_made_of_what_was_seen_as_chunks_were_read() -> None:
+    state = {"messages": edits.messages(500), "large": edits.messages(3, 20_000), "more": [[1]] * 9}
+    encoded = encode(state, seed=3)
+    reads: list[bytes] = []
+
+    class Read(dict[bytes, bytes]):
+        def __getitem__(self, name: bytes) -> bytes:
+            reads.append(name)
+            return super().__getitem__(name)
+
+    seen = SeenChunks(Read(encoded.chunks), 3)
+    assert decode(encoded.root, seen) == state
+    assert sorted(reads) == sorted(encoded.chunks)
+    reads.clear()
+
+    base = base_of(encoded.root, seen, 3)
+
+    assert base == base_of(encoded.root, encoded.chunks, 3)
+    assert len(set(reads)) < len(encoded.chunks) / 4
 
 
 def test_a_damaged_chunk_of_a_large_state_is_found_as_it_is_loaded(

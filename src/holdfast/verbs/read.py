@@ -67,6 +67,7 @@ def restore(
 def _remembered(
     engine: Engine, record: Record, verify: bool = True, on_unknown: OnUnknown = "raise"
 ) -> Checkpoint:
+    record = engine.watched(record)
     checkpoint = revive(engine, record, verify, on_unknown)
     engine.restored(record)
     return checkpoint
