@@ -14,32 +14,40 @@ from holdfast.core.codec import Packer
 MODERATE = 2**20
 """Bytes that may be there a few times over."""
 _LOOKS, _OF_LIST, _OF_DICT = 6, 3, 16
+_LIKELY = 16
+"""Bytes of a part that is not looked at."""
 _NESTING = frozenset({list, dict})
 """What nests within the same message; objects begin one of their own."""
 _SIZED = frozenset({*_NESTING, str, bytes})
 
 
 def is_surely_longer(value: Any, limit: int) -> bool:
-    """Return whether a value packs to more bytes than that, as far as a short look tells.
+    """Return whether a value packs to more bytes than that, and likely to very many.
+
+    A short look has to tell; where it does not, packing the value does, and costs little.
 
     >>> from holdfast.core.packed_size import is_surely_longer
-    >>> is_surely_longer({"messages": ["hello"] * 9000}, 3072)
+    >>> is_surely_longer({"messages": ["hello"] * 900_000}, 3072)
     True
     """
     if type(value) not in _NESTING:
         return type(value) in _SIZED and len(value) > limit
     least = len(value)
-    waiting = [value]
-    for part in waiting:
+    likely: float = least * _LIKELY
+    waiting = [(value, 1.0)]
+    for part, times in waiting:
         # At once, for others may be changing it.
         some = part[:_OF_LIST] if type(part) is list else tuple(islice(part.values(), _OF_DICT))
+        if some:
+            times *= max(len(part) / len(some), 1)  # those not looked at are likely alike
         for inner in some:
-            cls = type(inner)
-            if cls in _SIZED:
+            if type(inner) in _SIZED:
                 least += len(inner)
-                if cls in _NESTING and len(waiting) < _LOOKS:
-                    waiting.append(inner)
-        if least > limit:
+                is_nesting = type(inner) in _NESTING
+                likely += times * len(inner) * (_LIKELY if is_nesting else 1)
+                if is_nesting and len(waiting) < _LOOKS:
+                    waiting.append((inner, times))
+        if least > limit and likely > MODERATE:
             return True
     return False
 
