@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from typing import Any
 
 from holdfast.core.chunk_format import (
@@ -117,9 +118,11 @@ class _Decoder:
             for page in pages:
                 whole.update(self._typed(page, dict))
             return whole
-        joined = b"".join(pages)
+        joined = BytesIO()
+        for page in pages:  # one by one: all of them would be the whole once more
+            joined.write(page)
         try:
-            return joined if code == PAGED_BYTES else joined.decode()
+            return joined.getvalue() if code == PAGED_BYTES else joined.getvalue().decode()
         except UnicodeDecodeError as error:
             raise CheckpointIntegrityError(None, f"text that is not UTF-8 ({error})") from None
 
@@ -172,12 +175,14 @@ class _References(HookedUnpacker):
 
 
 def check_unfolded(
-    chunks: Chunks, inner: Mapping[bytes, Sequence[bytes]], limits: Limits = DEFAULT_LIMITS
+    sizes: Mapping[bytes, int],
+    inner: Mapping[bytes, Sequence[bytes]],
+    limits: Limits = DEFAULT_LIMITS,
 ) -> None:
     """Refuse chunks that refer to each other so often that the state would be beyond all limits.
 
     Forty chunks, each with two references to the next, say a state of 2**40 parts. What each
-    stands for is counted once, given which it refers to; nothing is unfolded for that.
+    stands for is counted once, given its bytes and which it refers to; nothing is unfolded.
     """
     counted: dict[bytes, tuple[int, int]] = {}
     for start in inner:
@@ -198,7 +203,7 @@ def check_unfolded(
                     continue
             stack.pop()
             way.discard(name)
-            count, size = 1, len(chunks[name])
+            count, size = 1, sizes[name]
             for each in below:
                 count += counted[each][0]
                 size += counted[each][1]

@@ -22,11 +22,13 @@ from holdfast.core.chunk_format import (
     WHOLE,
     check_size,
     chunk_id,
+    compress,
     pack_index,
 )
 from holdfast.core.codec import Packer
 from holdfast.core.content_cuts import FANOUT, ends_group
 from holdfast.core.kinds import bytes_codes
+from holdfast.core.packed_size import MODERATE, Shells, is_surely_longer
 from holdfast.core.page_cutter import Page, cut
 from holdfast.core.paged_sequences import Blob, Elements, Items, Layout, Shrunk, is_plain_dict
 from holdfast.errors import SerializationError
@@ -51,6 +53,7 @@ class Encoded:
 
     root: bytes
     chunks: dict[bytes, bytes]
+    """As bytes, or as they are stored if that was asked for."""
     size: int
     """Bytes of all its chunks, shared or not."""
     base: Base
@@ -64,11 +67,13 @@ def encode(
     seed: int = 0,
     allow_pickle: bool = False,
     append_only: Iterable[tuple[str, ...]] = (),
+    as_stored: bool = False,
 ) -> Encoded:
     """Turn a state into chunks, given what is known of its parent.
 
     Paths named ``append_only`` are lists whose saved elements the caller never changes. The seed
-    must be the one the base was made with.
+    must be the one the base was made with. Chunks ``as_stored`` are compressed one by one as they
+    come about, so that a large state is never there a second time.
 
     >>> from holdfast.core.chunk_encoder import encode
     >>> first = encode({"messages": ["hello"] * 9000})
@@ -76,7 +81,7 @@ def encode(
     >>> len(second.chunks) < len(first.chunks)
     True
     """
-    encoder = _Encoder(Packer(allow_pickle), base, seed, frozenset(append_only))
+    encoder = _Encoder(Packer(allow_pickle), base, seed, frozenset(append_only), as_stored)
     layout = (
         base.layout if base is not None and (base.layout.pages or base.layout.children) else None
     )
@@ -93,25 +98,38 @@ def encode(
 
 class _Encoder:
     def __init__(
-        self, packer: Packer, base: Base | None, seed: int, append_only: frozenset[tuple[str, ...]]
+        self,
+        packer: Packer,
+        base: Base | None,
+        seed: int,
+        append_only: frozenset[tuple[str, ...]],
+        as_stored: bool,
     ) -> None:
         self.packer = packer
-        self.pack = packer.pack
+        self._shells = Shells(packer)
         self.seed = seed
         self.append_only = append_only
         self.known = base.known if base is not None else frozenset()
         # In order of use, so that what a discarded attempt used can be taken back.
         self.used: list[bytes] = []
         self._level = 0
+        self._around = 0
+        """How many lists and dicts are around that were not packed as a whole."""
+        self.is_checked = False
+        self._as_stored = as_stored
         self.new: dict[bytes, bytes] = {}
+
+    def pack(self, value: Any) -> bytes:
+        """Return the bytes of a value, which may nest as deep as what is around it leaves."""
+        return self._shells.pack(value, self._around)
 
     def emit(self, raw: bytes) -> bytes:
         """Name a chunk, and keep it if the base does not have it."""
         check_size(raw)
         name = chunk_id(raw)
         self.used.append(name)
-        if name not in self.known:
-            self.new[name] = raw
+        if name not in self.known and name not in self.new:
+            self.new[name] = compress(raw) if self._as_stored else raw
         return name
 
     def shrink(
@@ -120,9 +138,12 @@ class _Encoder:
         layout: Layout | None,
         limit: int,
         path: tuple[str, ...],
-        packed: bytes = b"",
+        packed: bytes | None = b"",
     ) -> Shrunk:
-        """Return a value's bytes, at most ``limit`` of them (0 for the root: however many)."""
+        """Return a value's bytes, at most ``limit`` of them (0 for the root: however many).
+
+        ``packed`` are all of them if they are at hand, None if they are too many to stand whole.
+        """
         if self._level >= _SPLIT_LEVELS:
             data = packed or self.pack(value)
             return Shrunk(data, len(data))
@@ -133,22 +154,48 @@ class _Encoder:
             self._level -= 1
 
     def _shrink(
-        self, value: Any, layout: Layout | None, limit: int, path: tuple[str, ...], packed: bytes
+        self,
+        value: Any,
+        layout: Layout | None,
+        limit: int,
+        path: tuple[str, ...],
+        packed: bytes | None,
     ) -> Shrunk:
         mark = len(self.used)
         whole_limit = max(limit, WHOLE)
         shrunk = None if layout is None else self._split(value, layout, path)
-        if shrunk is None or shrunk.size <= 2 * whole_limit:
+        is_checked = self.is_checked
+        if shrunk is None:
+            is_long = packed is None or (
+                not packed and not is_checked and is_surely_longer(value, whole_limit)
+            )
+        else:
+            is_long = shrunk.size > 2 * whole_limit
+        if not is_long:
             # What is small stands whole, however it was cut before.
             data = packed or self.pack(value)
+            is_checked = len(data) <= MODERATE
             if len(data) <= whole_limit:
                 del self.used[mark:]
                 shrunk = Shrunk(data, len(data))
+            del data  # it may be large, and so are the parts
         if shrunk is None:
-            shrunk = self._split(value, _NO_LAYOUT, path)
+            around = 0 if is_checked else self._around + 1
+            shrunk = self._split_within(value, _NO_LAYOUT, path, around, is_checked)
         if limit and len(shrunk.data) > limit:
             return self._refer(shrunk)
         return shrunk
+
+    def _split_within(
+        self, value: Any, layout: Layout, path: tuple[str, ...], around: int, is_checked: bool
+    ) -> Shrunk:
+        """Split what has so much around it; it is checked if it was packed as a whole before."""
+        outside = self._around, self.is_checked
+        self._around, self.is_checked = around, is_checked
+        try:
+            return self._split(value, layout, path)
+        finally:
+            self._around, self.is_checked = outside
 
     def _refer(self, shrunk: Shrunk) -> Shrunk:
         code = REF_NODE if shrunk.has_refs else REF_LEAF
@@ -170,13 +217,17 @@ class _Encoder:
         if type(value) in _ATOMS or len(data) <= WHOLE:
             return Shrunk(data, len(data))
         code, plain = self.packer.reduce(value)
-        if code not in bytes_codes and type(plain) in (list, dict, bytes, str):
-            inner = self._split(plain, layout, path)
-            if inner.has_refs:
-                data = ormsgpack.packb(ormsgpack.Ext(code, inner.data))
-                overhead = len(data) - len(inner.data)
-                return Shrunk(data, inner.size + overhead, inner.layout, True)
-        return Shrunk(data, len(data))
+        if code in bytes_codes or type(plain) not in (list, dict, bytes, str):
+            return Shrunk(data, len(data))
+        is_checked = len(data) <= MODERATE
+        del data  # it may be large, and so are the parts
+        inner = self._split_within(plain, layout, path, 0, is_checked)  # nesting begins anew
+        if not inner.has_refs:
+            data = self.pack(value)
+            return Shrunk(data, len(data))
+        data = ormsgpack.packb(ormsgpack.Ext(code, inner.data))
+        overhead = len(data) - len(inner.data)
+        return Shrunk(data, inner.size + overhead, inner.layout, True)
 
     def _blob(self, value: str | bytes, layout: Layout) -> Shrunk:
         try:

@@ -123,7 +123,8 @@ def diff_values(old: Any, new: Any) -> Diff:
     + $.log[1]: 'b'
     """
     from holdfast.core.chunk_encoder import encode
-    from holdfast.core.differ import Asking, diff_roots
+    from holdfast.core.chunk_opener import Asking
+    from holdfast.core.differ import diff_roots
     from holdfast.system.drive import drive
 
     a, b = encode({"execution_state": old}), encode({"execution_state": new})

@@ -19,7 +19,12 @@ from holdfast.core.chunk_format import (
 )
 from holdfast.core.codec import Packer
 from holdfast.core.content_cuts import element_end
+from holdfast.core.packed_size import MODERATE, is_surely_longer
 from holdfast.core.page_cutter import Page, fingerprint
+
+_FEW, _MANY = 8, 256
+"""Of few parts each may be most of a state, and so may a part that has many: neither is packed just
+to learn how long it is."""
 
 
 @dataclass(slots=True)
@@ -47,6 +52,8 @@ class Encoder(Protocol):
 
     seed: int
     packer: Packer
+    is_checked: bool
+    """What is being cut was packed as a whole before: it is not large, and nests as it may."""
 
     def pack(self, value: Any) -> bytes: ...
 
@@ -58,7 +65,7 @@ class Encoder(Protocol):
         layout: Layout | None,
         limit: int,
         path: tuple[str, ...],
-        packed: bytes = b"",
+        packed: bytes | None = b"",
     ) -> Shrunk: ...
 
 
@@ -85,6 +92,8 @@ class Elements:
         self.path = path
         self.parts: list[Any] = value
         self.limit = ELEMENT_SPLIT
+        self._pack = encoder.packer.pack
+        self._is_checked = encoder.is_checked or bool(layout.pages)
         self.children: dict[Any, Layout] = {}
         self._outside: dict[int, int] = {}  # bytes of replaced elements, by position
         # Shrinking goes down into an element, so it is done once for each, not once for each look.
@@ -112,10 +121,10 @@ class Elements:
             return self._replaced[at]
         value = self.value_at(at)
         layout = self.layout.children.get(self.key_at(at))
-        data = b""
+        data: bytes | None = b""
         if layout is None:
-            data = self.encoder.pack(value)
-        if layout is not None or len(data) > self.limit:
+            data = self._pack(value) if self._is_checked else self._unless_long(value)
+        if data is None or len(data) > self.limit or layout is not None:
             small = self.encoder.shrink(value, layout, self.limit, self.path_at(at), data)
             data = self._replaced[at] = small.data
             if small.has_refs:
@@ -123,6 +132,18 @@ class Elements:
                 self._outside[at] = small.size - len(data)
         self._last = (at, data)
         return data
+
+    def _unless_long(self, value: Any) -> bytes | None:
+        """Return the bytes of a value; None if it is long, and may be most of the state."""
+        cls = type(value)
+        if cls is list or cls is dict:
+            is_worth_a_look = len(self.parts) <= _FEW or len(value) > _MANY
+        else:
+            is_worth_a_look = cls is str or cls is bytes
+        if is_worth_a_look and is_surely_longer(value, max(self.limit, WHOLE)):
+            return None
+        data = self.encoder.pack(value)
+        return data if len(data) <= MODERATE else None
 
     def element(self, at: int) -> tuple[bytes, bytes, int]:
         data = self.shrunk(at)
@@ -210,7 +231,7 @@ class Items(Elements):
         return (*self.path, self.parts[at][0])
 
     def element(self, at: int) -> tuple[bytes, bytes, int]:
-        key = self.encoder.pack(self.parts[at][0])
+        key = self._pack(self.parts[at][0])
         return key + self.shrunk(at), key, at + 1
 
     def plain(self, at: int, count: int) -> Any:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -22,6 +22,7 @@ from holdfast.core.codec import pack
 from holdfast.errors import CheckpointIntegrityError, InvalidArgumentError
 from holdfast.model import CheckpointInfo, microseconds
 from holdfast.stores.async_base import AsyncStore, in_threads
+from holdfast.stores.shared.held_chunks import HeldChunks
 from holdfast.stores.shared.unpacking import unpacked
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ class Record:
     """A record as loaded: all chunks it needs, unpacked; those damaged or lost are missing."""
 
     info: CheckpointInfo
-    chunks: dict[bytes, bytes]
+    chunks: Mapping[bytes, bytes]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -350,9 +351,11 @@ def checked_path(path: object) -> str:
 Y = TypeVar("Y")
 S = TypeVar("S")
 Fetch = Callable[[Collection[bytes]], Mapping[bytes, bytes]]
+_AT_A_TIME = 2048
+"""Chunks that are asked for in one go; together some 30 MB."""
 
 
-def gather(root: bytes, fetch: Fetch, verify: bool = True) -> dict[bytes, bytes]:
+def gather(root: bytes, fetch: Fetch, verify: bool = True) -> Mapping[bytes, bytes]:
     """Return all chunks that a root needs, unpacked and checked, fetched level by level."""
 
     def at_once(names: Collection[bytes]) -> Generator[None, None, Mapping[bytes, bytes]]:
@@ -371,33 +374,44 @@ def unfold(
     at_hand: Mapping[bytes, bytes],
     fetch: Callable[[Collection[bytes]], Generator[Y, S, Mapping[bytes, bytes]]],
     verify: bool = True,
-) -> Generator[Y, S, dict[bytes, bytes]]:
+) -> Generator[Y, S, Mapping[bytes, bytes]]:
     """Yield all chunks that some need, given which of them may refer to more.
 
-    ``fetch`` is asked for those that are not at hand, as they are stored; it yields what it waits
-    for, and so does this.
+    ``fetch`` is asked for those that are not at hand, as they are stored, some at a time; it yields
+    what it waits for, and so does this.
     """
-    found: dict[bytes, bytes] = {}
+    found = HeldChunks()
     inner: dict[bytes, list[bytes]] = {}
     room = DEFAULT_LIMITS.bytes
     while level:
-        wanted = [name for name in level if name not in at_hand]
-        stored = (yield from fetch(wanted)) if wanted else {}
-        for name in wanted:
-            if name not in stored:
-                raise CheckpointIntegrityError(None, f"chunk {name.hex()} is missing")
-        fresh = unpacked({name: stored[name] for name in wanted}, verify, room)
-        room -= sum(map(len, fresh.values()))
         following: dict[bytes, bool] = {}
-        for name, may_refer in level.items():
-            raw = found[name] = fresh[name] if name in fresh else at_hand[name]
-            if may_refer:
-                below = references(raw)
-                following.update(below)
-                inner[name] = [each for each, _ in below]
+        for some in _parts(level):
+            wanted = [name for name in some if name not in at_hand]
+            stored = (yield from fetch(wanted)) if wanted else {}
+            for name in wanted:
+                if name not in stored:
+                    raise CheckpointIntegrityError(None, f"chunk {name.hex()} is missing")
+            fresh = unpacked({name: stored[name] for name in wanted}, verify, room)
+            room -= sum(map(len, fresh.values()))
+            for name in some:
+                raw = fresh[name] if name in fresh else at_hand[name]
+                if level[name]:
+                    below = references(raw)
+                    following.update(below)
+                    inner[name] = [each for each, _ in below]
+                    found.hold(name, raw)
+                else:
+                    found.hold(name, raw, stored.get(name))
         level = {name: refers for name, refers in following.items() if name not in found}
-    check_unfolded(found, inner)
-    return found
+    check_unfolded(found.sizes, inner)
+    return found.chunks
+
+
+def _parts(level: Collection[bytes]) -> Iterator[list[bytes]]:
+    """Yield the names of a level, some at a time: few are there both stored and unpacked."""
+    names = list(level)
+    for start in range(0, len(names), _AT_A_TIME):
+        yield names[start : start + _AT_A_TIME]
 
 
 TIES = 1024

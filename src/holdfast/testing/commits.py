@@ -325,7 +325,8 @@ class CommitSuite(Suite):
         for info in (record.info, listed, head):
             info.metadata["list"].append(2)
             info.metadata["new"] = True
-        record.chunks.clear()
+        if isinstance(record.chunks, dict):  # those of a large state are unpacked as they are read
+            record.chunks.clear()
 
         assert store.query(Query())[0].metadata == {"list": [1]}
         assert state_of(store.load(commit.info.checkpoint_id)) == {"step": 1}

@@ -7,12 +7,10 @@ line by line where it is short, and taken as replaced where it is not.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
-from holdfast.core.list_alignment import aligned, common
+from holdfast.core.list_alignment import aligned, anchors, common
 
 T = TypeVar("T")
 Code = tuple[str, int, int, int, int]
@@ -54,7 +52,7 @@ def changes(old: list[bytes], new: list[bytes]) -> list[Code]:
     codes: list[Code] = [("equal", 0, start, 0, start)]
     i = j = 0
     left = _ALL_GAPS
-    for at_a, at_b in [*_anchors(a, b), (len(a), len(b))]:
+    for at_a, at_b in [*anchors(a, b), (len(a), len(b))]:
         cost = (at_a - i) * (at_b - j)
         is_short = cost <= min(_GAP, left)
         left -= cost if is_short else 0
@@ -83,27 +81,6 @@ def _codes(a: list[T], b: list[T]) -> list[Code]:
         *codes,
         ("equal", last, len(a), last_b, len(b)),
     ]
-
-
-def _anchors(a: list[bytes], b: list[bytes]) -> list[tuple[int, int]]:
-    """Return where lines that both have once stand in both, in an order that both have."""
-    in_a, in_b = Counter(a), Counter(b)
-    places = {line: at for at, line in enumerate(b) if in_b[line] == 1}
-    pairs = [(at, places[line]) for at, line in enumerate(a) if in_a[line] == 1 and line in places]
-    ends: list[int] = []
-    last: list[int] = []
-    before: list[int] = []
-    for number, (_, at) in enumerate(pairs):  # the longest run that rises in both
-        place = bisect_left(ends, at)
-        before.append(last[place - 1] if place else -1)
-        ends[place : place + 1] = [at]
-        last[place : place + 1] = [number]
-    found = []
-    at = last[-1] if last else -1
-    while at >= 0:
-        found.append(pairs[at])
-        at = before[at]
-    return found[::-1]
 
 
 def _merged(codes: list[Code]) -> list[Code]:

@@ -116,19 +116,19 @@ class Writer:
         self._write(kind + len(data).to_bytes(_LENGTH, "big"))
         self._write(data)
 
-    def add(self, info: CheckpointInfo, chunks: dict[bytes, bytes]) -> None:
+    def add(self, info: CheckpointInfo, chunks: Mapping[bytes, bytes]) -> None:
         with self._errors():
             self._add_chunks(chunks)
             self._frame(_RECORD, pack(plain_of(info.__dict__)))
         self.records += 1
 
-    def add_note(self, note: Note, chunks: dict[bytes, bytes]) -> None:
+    def add_note(self, note: Note, chunks: Mapping[bytes, bytes]) -> None:
         with self._errors():
             self._add_chunks(chunks)
             self._frame(_NOTE, _note_as_plain(note))
         self.notes += 1
 
-    def _add_chunks(self, chunks: dict[bytes, bytes]) -> None:
+    def _add_chunks(self, chunks: Mapping[bytes, bytes]) -> None:
         for name, raw in chunks.items():
             if name not in self._written:
                 self._frame(_CHUNK, name + compress(raw))
@@ -371,7 +371,7 @@ class Reader:
             notes.append(note)
         return NotesOnly(tuple(notes), stored)
 
-    def _chunks_of_note(self, note: Note) -> tuple[bytes, dict[bytes, bytes]]:
+    def _chunks_of_note(self, note: Note) -> tuple[bytes, Mapping[bytes, bytes]]:
         """Return the name of a note's body, and the body and all chunks it needs, unpacked."""
         try:
             root = chunk_id(decompress(note.body))
@@ -383,6 +383,6 @@ class Reader:
         self._file.close()
 
 
-def _in_one(root: bytes, chunks: dict[bytes, bytes]) -> bytes:
+def _in_one(root: bytes, chunks: Mapping[bytes, bytes]) -> bytes:
     """Return what a root and all its chunks say, as one body; nothing is revived."""
     return uncompressed(pack(unrevived(state_to_json(root, chunks))))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
 from holdfast.core.chunk_decoder import decode, references
 from holdfast.core.chunk_encoder import encode
-from holdfast.core.chunk_format import chunk_id, compress, decompress, uncompressed
+from holdfast.core.chunk_format import chunk_id, decompress, uncompressed
 from holdfast.core.codec import OnUnknown, Trusts, pack
 from holdfast.errors import CheckpointIntegrityError
 from holdfast.model import checked_name
@@ -32,8 +32,10 @@ class NoteBatch:
         checked_name("the scope of a note", scope)
         checked_name("the key of a note", key)
         if engine.shares_chunks:
-            encoded = encode(value, seed=engine.seed, allow_pickle=engine.allow_pickle)
-            chunks = {name: compress(raw) for name, raw in encoded.chunks.items()}
+            encoded = encode(
+                value, seed=engine.seed, allow_pickle=engine.allow_pickle, as_stored=True
+            )
+            chunks = {**encoded.chunks}
             body = chunks.pop(encoded.root)
             self.chunks.update(chunks)
         else:
@@ -65,8 +67,8 @@ def read(
         raw = decompress(note.body)
         roots.append(chunk_id(raw))
         whole[roots[-1]] = raw
-    chunks = yield from beneath(whole.values())
-    chunks.update(whole)
+    beneath_them = yield from beneath(whole.values())
+    chunks = {**beneath_them, **whole}
     pickles = engine.allow_pickle
     values = [
         decode(root, chunks, on_unknown=on_unknown, allow_pickle=pickles, trusts=trusts)
@@ -93,7 +95,7 @@ def needs_of(note: Note) -> list[tuple[bytes, bool]]:
         raise CheckpointIntegrityError(note.scope, reason) from None
 
 
-def beneath(roots: Iterable[bytes]) -> Plan[dict[bytes, bytes]]:
+def beneath(roots: Iterable[bytes]) -> Plan[Mapping[bytes, bytes]]:
     """Return all chunks that these unpacked ones refer to, proven."""
     level: dict[bytes, bool] = {}
     for raw in roots:

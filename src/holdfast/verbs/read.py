@@ -67,6 +67,7 @@ def restore(
 def _remembered(
     engine: Engine, record: Record, verify: bool = True, on_unknown: OnUnknown = "raise"
 ) -> Checkpoint:
+    record = engine.watched(record)
     checkpoint = revive(engine, record, verify, on_unknown)
     engine.restored(record)
     return checkpoint
@@ -228,7 +229,7 @@ def restore_all(
 ) -> Plan[list[Checkpoint]]:
     """Return the checkpoints of these records with their states; shared chunks are read once."""
     checkpoints = []
-    at_hand: dict[bytes, bytes] = {}
+    at_hand: Mapping[bytes, bytes] = {}
     for info in infos:
         try:
             record = yield from _load(engine, info, at_hand)
@@ -240,7 +241,9 @@ def restore_all(
     return checkpoints
 
 
-def _load(engine: Engine, info: CheckpointInfo, at_hand: dict[bytes, bytes]) -> Plan[Record | None]:
+def _load(
+    engine: Engine, info: CheckpointInfo, at_hand: Mapping[bytes, bytes]
+) -> Plan[Record | None]:
     """Return a record with its chunks, of which those at hand are not read again."""
     if not engine.shares_chunks:
         return (yield from steps.load(info.checkpoint_id))

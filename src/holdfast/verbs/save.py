@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from holdfast.core.chunk_encoder import Base, Encoded
-from holdfast.core.chunk_format import compress
 from holdfast.errors import (
     CheckpointConflictError,
     CheckpointIntegrityError,
@@ -132,6 +131,7 @@ class _Writer:
             seed=self.engine.seed,
             allow_pickle=self.engine.allow_pickle,
             append_only=self.append_only,
+            as_stored=True,
         )
 
     def commit(self, info: CheckpointInfo, parent_id: str | None) -> Plan[None]:
@@ -158,12 +158,9 @@ class _Writer:
             yield from steps.commit(self._commit(info, parent_id))
 
     def _commit(self, info: CheckpointInfo, parent_id: str | None) -> Commit:
-        chunks = {name: compress(raw) for name, raw in self.encoded.chunks.items()}
-        record = self.record(info, parent_id)
-        chunks.update(self.written.chunks)
         return Commit(
-            record,
-            chunks,
+            self.record(info, parent_id),
+            {**self.encoded.chunks, **self.written.chunks},
             self.base_id,
             self.needs_parent,
             self.written.notes,

@@ -140,7 +140,9 @@ def _read_info(data: Any, verify: bool) -> CheckpointInfo:
         raise _damaged(f"its record cannot be read ({error})") from None
 
 
-def read_chunks(head: Head, rest: bytes, verify: bool = True) -> tuple[bytes, dict[bytes, bytes]]:
+def read_chunks(
+    head: Head, rest: bytes, verify: bool = True
+) -> tuple[bytes, Mapping[bytes, bytes]]:
     """Return the root and the chunks of a document, given all that follows its first line."""
     if verify and not head.fits(rest):
         raise _damaged("its payload was cut off or altered")
