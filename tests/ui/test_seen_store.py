@@ -1,6 +1,7 @@
 """Sessions that are remembered are those that the store has, whoever writes."""
 
 from collections.abc import Callable
+from typing import Any
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -25,9 +26,9 @@ class Counted(WrappedStore):
         super().__init__(inner)
         self.count = 0
 
-    def heads(self, agent_id: str | None = None) -> list[SessionInfo]:
+    def heads(self, agent_id: str | None = None, **asked: Any) -> list[SessionInfo]:
         self.count += 1
-        return super().heads(agent_id)
+        return super().heads(agent_id, **asked)
 
 
 @pytest.fixture

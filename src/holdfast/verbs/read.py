@@ -248,11 +248,16 @@ def _load(engine: Engine, info: CheckpointInfo, at_hand: dict[bytes, bytes]) -> 
     return Record(info, (yield from unfold({root: True}, at_hand, steps.fetch)))
 
 
-def sessions(agent_id: str | None) -> Plan[list[SessionInfo]]:
-    """Return every session, the one touched last first."""
+def sessions(
+    agent_id: str | None, limit: int | None = None, before: SessionInfo | str | None = None
+) -> Plan[list[SessionInfo]]:
+    """Return every session, the one touched last first; or a page of them."""
     if agent_id is not None:
         checked_name("agent_id", agent_id)
-    return (yield from steps.heads(agent_id))
+    _check_limit(limit)
+    last = before.head.checkpoint_id if isinstance(before, SessionInfo) else before
+    whole_id = None if last is None else (yield from _last_of_page(last))
+    return (yield from steps.heads(agent_id, limit, whole_id))
 
 
 def _check_limit(limit: int | None) -> None:

@@ -128,7 +128,13 @@ class PostgresReads:
                 return found[:limit]
             rows = yield from self._ask(*where.select(PAGE, rows[-1][0]))
 
-    def heads(self, agent_id: str | None = None) -> PostgresPlan[list[SessionInfo]]:
+    def heads(
+        self,
+        agent_id: str | None,
+        session_id: str | None,
+        limit: int | None,
+        before: str | None,
+    ) -> PostgresPlan[list[SessionInfo]]:
         """Return sessions, each with its newest record."""
         if agent_id is not None and not is_text(agent_id):
             return []
