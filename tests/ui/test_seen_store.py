@@ -1,9 +1,9 @@
 """Sessions that are remembered are those that the store has, whoever writes."""
 
 from collections.abc import Callable
-from typing import Any
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given

@@ -171,9 +171,7 @@ class ListingSuite(Suite):
         every = store.heads(agent_id)
 
         seen = store.heads(agent_id, limit=page)
-        while found := store.heads(
-            agent_id, limit=page, before=seen[-1].head.checkpoint_id
-        ):
+        while found := store.heads(agent_id, limit=page, before=seen[-1].head.checkpoint_id):
             assert len(found) <= page
             seen += found
 
@@ -194,9 +192,7 @@ class ListingSuite(Suite):
     ) -> None:
         past = expired()
         times = [past["created_at"] - n * SPREAD for n in range(1, 5)]
-        commits = [
-            make_commit(session_id=f"s{n}", created_at=time) for n, time in enumerate(times)
-        ]
+        commits = [make_commit(session_id=f"s{n}", created_at=time) for n, time in enumerate(times)]
         (removed,) = keep(store, *commits, make_commit(session_id="s3"))[4:]
         keep(store, make_commit(session_id="s2", **past))
         store.delete([removed.info.checkpoint_id])

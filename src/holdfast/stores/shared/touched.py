@@ -38,9 +38,7 @@ def newest_first(
     yield from _drawn(waiting, None)
 
 
-def _drawn(
-    waiting: list[tuple[int, int, Row, Iterator[Row]]], behind: int | None
-) -> Iterator[Row]:
+def _drawn(waiting: list[tuple[int, int, Row, Iterator[Row]]], behind: int | None) -> Iterator[Row]:
     """Give the rows that wait at a place or later; all of them for None."""
     while waiting and (behind is None or -waiting[0][0] >= behind):
         _, number, row, rows = heappop(waiting)

@@ -240,7 +240,7 @@ class Connections:
         if not tables:
             db.execute("PRAGMA auto_vacuum = INCREMENTAL")
         self._patiently(db, "PRAGMA journal_mode = WAL")
-        if 0 < version:
+        if version > 0:
             logger.info("%s is brought from format %s to %s", self.name, version, sql.VERSION)
         while version < sql.VERSION:
             # Each is a transaction of its own: whoever is killed goes on there the next time.

@@ -1,4 +1,4 @@
-"""How the SQLite store finds the records of a query: by an index, and reading no more than is shown.
+"""How the SQLite store finds the records of a query: by an index, reading what is shown.
 
 What is asked for by its sessions (of an agent, by a name or how it begins, by tags) comes out of
 them in the order of time: the sessions by when they were touched last, each read from its newest

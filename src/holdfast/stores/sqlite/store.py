@@ -136,9 +136,7 @@ class SqliteStore(Store):
         limit: int | None = None,
         before: str | None = None,
     ) -> list[SessionInfo]:
-        rows = self._db.read(
-            lambda db: self._reads.heads(db, agent_id, session_id, limit, before)
-        )
+        rows = self._db.read(lambda db: self._reads.heads(db, agent_id, session_id, limit, before))
         heads = ((record_of(row[:-1]), row[-1]) for row in rows)
         return [SessionInfo(head.agent_id, head.session_id, head, n) for head, n in heads]
 
