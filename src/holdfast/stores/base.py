@@ -241,7 +241,7 @@ class Stats:
 
 
 def given(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of the arguments that were given: a store of one's own may be older than some."""
+    """Return those of the arguments that were given: a store of one's own may know no others."""
     return {name: value for name, value in asked.items() if value is not None}
 
 

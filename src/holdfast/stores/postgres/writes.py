@@ -114,9 +114,10 @@ class PostgresWrites(PostgresReads):
         session, seq, done = (0 if first is None else first), -(2**63), 0
         known: dict[int, tuple[FiledTags, set[int]]] = {}
         while rows := (yield from self._ask(sql.UNFILED, session, seq, PAGE)):
-            for session, seq, body in rows:
-                filed, numbers = known.setdefault(session, (FiledTags(), set()))
+            for key, _, body in rows:
+                filed, numbers = known.setdefault(key, (FiledTags(), set()))
                 numbers.update(filed.unfiled(metadata_in(body)))
+            session, seq, _ = rows[-1]
             done += len(rows)
             whole = {key: known.pop(key)[1] for key in list(known) if key != session}
             yield from self._file(whole)

@@ -8,7 +8,7 @@ record on, and only as far as needed.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -61,7 +61,7 @@ def select(
     Tags are compared by the caller, who stops when there are enough.
     """
     where = _conditions_of(query, condition, bound)
-    if not _is_by_sessions(query):
+    if not _is_by_sessions(query) or _are_everywhere(db, query):
         return _in_order(db, query, where, sql.SELECT_RECORDS)
     sessions = _sessions_of(db, query)
     if query.limit is None or query.oldest_first:
@@ -99,15 +99,39 @@ def heads_of(
 def _is_by_sessions(query: Query) -> bool:
     """Return whether the sessions of a query are what its records are found by."""
     names_one = query.agent_id is not None and query.session_id is not None
-    has_its_own = query.handoff_target is not None or query.is_offered
-    others = (query.ids, query.parent_id, query.parent_ids)
     asked = (query.agent_id, query.session_id, query.session_prefix)
     return (
         not names_one
-        and not has_its_own
-        and all(each is None for each in others)
+        and not _has_its_own_index(query)
         and (bool(query.tags) or any(each is not None for each in asked))
     )
+
+
+def _has_its_own_index(query: Query) -> bool:
+    asked = (query.ids, query.parent_id, query.parent_ids, query.handoff_target)
+    return query.is_offered or any(each is not None for each in asked)
+
+
+def _are_everywhere(db: sqlite3.Connection, query: Query) -> bool:
+    """Return whether nothing is asked but tags of names that many sessions have new values of.
+
+    Such a session says nothing of where the value is: all are looked through from the newest on.
+    """
+    names = (query.agent_id, query.session_id, query.session_prefix)
+    return all(each is None for each in names) and all(
+        _counted(db, numbers_of(name, value)[:1]) > _COMMON for name, value in query.tags.items()
+    )
+
+
+def _counted(db: sqlite3.Connection, numbers: Sequence[int]) -> int:
+    """Return how many sessions are filed under some tags, if they are not many."""
+    counted = sql.COUNT_TAGGED.format(_marks(numbers))
+    (count,) = db.execute(counted, (*numbers, _COMMON + 1)).fetchone()
+    return int(count)
+
+
+def _marks(values: Sequence[Any]) -> str:
+    return ",".join("?" * len(values))
 
 
 def _in_order(
@@ -146,23 +170,21 @@ def _sessions_of(db: sqlite3.Connection, query: Query) -> _Conditions:
     where.names_few = query.session_id is not None or query.session_prefix is not None
     for name, value in query.tags.items():
         numbers = numbers_of(name, value)
-        marks = ",".join("?" * len(numbers))
-        counted = sql.COUNT_TAGGED.format(marks)
-        (count,) = db.execute(counted, (*numbers, _COMMON + 1)).fetchone()
-        is_rare = count <= _COMMON
+        is_rare = _counted(db, numbers) <= _COMMON
         condition = sql.HAS_TAG if is_rare else sql.HAS_COMMON_TAG
-        where.require(condition.format(marks), *numbers)
+        where.require(condition.format(_marks(numbers)), *numbers)
         where.names_few = where.names_few or is_rare
     return where
 
 
-def _add_names(where: _Conditions, query: Query) -> None:
+def _add_names(where: _Conditions, query: Query, plus: str = "") -> None:
     if query.agent_id is not None:
-        where.require("s.agent = ?", query.agent_id)
+        where.require(f"{plus}s.agent = ?", query.agent_id)
     if query.session_id is not None:
-        where.require("s.session = ?", query.session_id)
+        where.require(f"{plus}s.session = ?", query.session_id)
     if query.session_prefix is not None:
-        where.require("s.session >= ? AND s.session < ?", *text_range(query.session_prefix))
+        range_of = f"{plus}s.session >= ? AND {plus}s.session < ?"
+        where.require(range_of, *text_range(query.session_prefix))
 
 
 def _conditions_of(query: Query, condition: str, bound: Iterable[Any]) -> _Conditions:
@@ -171,15 +193,16 @@ def _conditions_of(query: Query, condition: str, bound: Iterable[Any]) -> _Condi
     if condition:
         where.require(condition, *bound)
     if not _is_by_sessions(query):
-        _add_names(where, query)
+        # The plus keeps SQLite from looking through an agent for what another index finds.
+        _add_names(where, query, "+" if _has_its_own_index(query) else "")
     if query.ids is not None:
         keys = [key_of(i) for i in query.ids]
-        where.require(f"c.id IN ({','.join('?' * len(keys))})", *keys)
+        where.require(f"c.id IN ({_marks(keys)})", *keys)
     if query.parent_id is not None:
         where.require("c.parent = ?", key_of(query.parent_id))
     if query.parent_ids is not None:
         parents = [key_of(i) for i in query.parent_ids]
-        where.require(f"c.parent IN ({','.join('?' * len(parents))})", *parents)
+        where.require(f"c.parent IN ({_marks(parents)})", *parents)
     if query.handoff_target is not None:
         where.require("c.target = ?", query.handoff_target)
     if query.is_offered:

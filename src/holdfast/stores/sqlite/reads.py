@@ -137,7 +137,7 @@ class SqliteReads:
 
     def stats(self, db: sqlite3.Connection) -> Stats:
         """Return what there is."""
-        return Stats(*db.execute(sql.STATS, {"now": now()}).fetchone())
+        return Stats(*db.execute(sql.STATS, (now(),)).fetchone())
 
 
 def batches(rows: list[Any]) -> Iterator[list[Any]]:

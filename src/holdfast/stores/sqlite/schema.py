@@ -211,16 +211,16 @@ SWEEP_NOTES = """
 OLD_CHUNKS = "SELECT seq, name, length(data) FROM chunks WHERE written < ?"
 DROP_CHUNK = "DELETE FROM chunks WHERE seq = ? AND written < ?"
 
-STATS = """
-    SELECT
-        (SELECT count(*) FROM checkpoints c WHERE (c.expires IS NULL OR c.expires > :now)),
-        (SELECT count(DISTINCT session) FROM checkpoints c
-            WHERE (c.expires IS NULL OR c.expires > :now)),
-        (SELECT count(length(data)) FROM chunks),
-        (SELECT coalesce(sum(size), 0) FROM checkpoints c
-            WHERE (c.expires IS NULL OR c.expires > :now)),
-        (SELECT coalesce(sum(length(data)), 0) FROM chunks)
-"""
+STATS = f"""
+    SELECT c.checkpoints, c.sessions, k.chunks, c.logical, k.stored
+    FROM (
+        SELECT count(*) AS checkpoints, count(DISTINCT session) AS sessions,
+            coalesce(sum(size), 0) AS logical
+        FROM checkpoints c WHERE {ALIVE}
+    ) AS c, (
+        SELECT count(length(data)) AS chunks, coalesce(sum(length(data)), 0) AS stored FROM chunks
+    ) AS k
+"""  # noqa: S608
 """Chunks are counted row by row: a plain count(*) of SQLite's cannot be stopped half-way."""
 
 
