@@ -736,9 +736,13 @@ SELECT_MERGED = f"""
             ORDER BY c.session DESC, c.seq DESC LIMIT {{limit}}
         ) AS c
         ORDER BY c.seq DESC LIMIT {{limit}}
-    ) AS s JOIN holdfast.checkpoints c ON c.seq = s.seq
+    ) AS s
+    CROSS JOIN LATERAL (
+        SELECT * FROM holdfast.checkpoints c WHERE c.seq = s.seq OFFSET 0
+    ) AS c
     ORDER BY c.seq DESC
 """  # noqa: S608
+"""Each record is fetched by its place: OFFSET keeps any plan from reading all to join them."""
 OF_SESSIONS = "c.session = ANY (ARRAY(SELECT s.key FROM holdfast.sessions s WHERE {}))"
 SELECT_HEADS = f"""
     SELECT {RECORD_COLUMNS.replace("s.", "c.").replace("c.session", "c.session_name")}, (

@@ -9,7 +9,7 @@ from typing import Any
 import ormsgpack
 
 from holdfast.core.codec import pack, unpack
-from holdfast.errors import CheckpointIntegrityError, InvalidArgumentError
+from holdfast.errors import CheckpointIntegrityError, HoldfastError, InvalidArgumentError
 from holdfast.model import CheckpointInfo, microseconds
 from holdfast.model.decoding import METADATA_IN_BODY, info_of_columns
 from holdfast.model.record import body_of
@@ -81,7 +81,7 @@ def metadata_in(body: Any) -> dict[str, Any]:
     """Return the metadata of a packed record; none of one that is damaged, which reading tells."""
     try:
         found = unpacked(body)[METADATA_IN_BODY]
-    except (CheckpointIntegrityError, IndexError, KeyError, TypeError, ValueError):
+    except (HoldfastError, IndexError, KeyError, TypeError, ValueError):
         return {}
     return found if type(found) is dict else {}
 

@@ -147,7 +147,9 @@ def _touched(db: sqlite3.Connection, sessions: _Conditions) -> Iterable[tuple[in
     """Give sessions with the span in which each was touched last, the latest first."""
     # The plus keeps SQLite from going through all sessions in order where an index names a few.
     plus = "+" if sessions.names_few else ""
-    return db.execute(sql.SELECT_SESSIONS.format(sessions.text, plus), sessions.values)
+    rows = db.execute(sql.SELECT_SESSIONS.format(sessions.text, plus), sessions.values)
+    # What is no number is damaged: such a session is looked at in any case.
+    return ((key, span if type(span) is int else _LAST) for key, span in rows)
 
 
 def _of_session(db: sqlite3.Connection, where: _Conditions, key: int) -> Iterator[Row]:

@@ -131,7 +131,8 @@ class SqliteWrites:
             db.execute(sql.TOUCH, (span_of(seq), key, span_of(seq)))
         if info.metadata:
             filed = self._tags.setdefault(key, FiledTags())
-            db.executemany(sql.INSERT_TAG, [(tag, key) for tag in filed.unfiled(info.metadata)])
+            for tag in filed.unfiled(info.metadata):
+                db.execute(sql.INSERT_TAG, (tag, key))
 
 
 def file_tags(db: sqlite3.Connection, filed: dict[int, FiledTags], limit: int) -> int:
@@ -139,7 +140,7 @@ def file_tags(db: sqlite3.Connection, filed: dict[int, FiledTags], limit: int) -
 
     What is damaged has no tags, and reading it says so.
     """
-    (place,) = db.execute(sql.FILED_FROM).fetchone()
+    place = max((row[0] for row in db.execute(sql.FILED_FROM)), default=None)
     tags: list[Row] = []
     found = 0
     for seq, session, body in db.execute(sql.UNFILED, (place, limit)):
