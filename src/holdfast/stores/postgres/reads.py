@@ -7,6 +7,7 @@ of it can be done twice.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -37,7 +38,12 @@ Operation = Callable[[bool], PostgresPlan[T]]
 PAGE = 1000
 _SESSIONS = 16
 """So many sessions are looked at first for the newest records of many."""
+_FEW = 64
+"""For a tag of up to so many sessions each page is read from all of them."""
+_MANY = 1000
+"""For one of more, all records are looked through from the newest on, or all of an agent."""
 _SPARE = 4
+_LARGE_PAGE = 10 * PAGE
 CHUNKS = 256
 """How many chunks, which may be large, are asked for at once."""
 
@@ -112,36 +118,57 @@ class PostgresReads:
         ) and (name := _session_of(query)):
             rows = yield from self._ask(sql.NEWEST, *name, now(), query.limit)
             return [record_of(row) for row in rows]
-        parts = [Where(query)]
+        parts = [False]
         if query.until is not None:  # what was made before it and written after comes last
-            parts.insert(len(parts) if query.oldest_first else 0, Where(query, placed_later=True))
+            parts.insert(len(parts) if query.oldest_first else 0, True)
         found: list[CheckpointInfo] = []
-        for part in parts:
+        for placed_later in parts:
             left = None if query.limit is None else query.limit - len(found)
             if left != 0:
-                found += yield from self._matching(query, part, left)
+                found += yield from self._matching(query, placed_later, left)
         return found
 
     def _matching(
-        self, query: Query, where: Where, limit: int | None
+        self, query: Query, placed_later: bool, limit: int | None
     ) -> PostgresPlan[list[CheckpointInfo]]:
+        where, is_merged = yield from self._found_by(query, placed_later, limit)
         if not query.tags:
-            return list(map(record_of, (yield from self._page(where, limit))))
+            rows = yield from self._page(where, limit, is_merged=is_merged)
+            return list(map(record_of, rows))
         page = PAGE if limit is None else min(PAGE, limit * _SPARE)
-        rows = yield from self._page(where, page)
         found: list[CheckpointInfo] = []
+        last = None
         while True:
+            rows = yield from self._page(where, page, last, is_merged)
             found += filter(query.tagged, map(record_of, rows))
             if (limit is not None and len(found) >= limit) or len(rows) < page:
                 return found[:limit]
-            page = min(PAGE, page * _SPARE)
-            rows = yield from self._page(where, page, rows[-1][0])
+            page, last = min(_LARGE_PAGE, page * _SPARE), rows[-1][0]
+
+    def _found_by(
+        self, query: Query, placed_later: bool, limit: int | None
+    ) -> PostgresPlan[tuple[Where, bool]]:
+        """Return what records have to fulfil, and whether sessions tell which are the newest."""
+        where = Where(query, placed_later)
+        is_merged = limit is not None and where.is_merged
+        if not (query.tags and where.is_merged):
+            return where, is_merged
+        ((sessions,),) = yield from self._ask(*where.count_sessions(_MANY + 1))
+        if sessions <= _MANY:
+            return where, is_merged and sessions <= _FEW
+        # The tag is of so many that it says little of where the newest are.
+        where = Where(replace(query, tags={}), placed_later)
+        return where, limit is not None and where.is_merged
 
     def _page(
-        self, where: Where, limit: int | None, behind: int | None = None
+        self,
+        where: Where,
+        limit: int | None,
+        behind: int | None = None,
+        is_merged: bool = False,
     ) -> PostgresPlan[list[Any]]:
         """Return the rows that come next; of many sessions those touched last are read first."""
-        if limit is None or not where.is_merged:
+        if limit is None or not is_merged:
             return (yield from self._ask(*where.select(limit, behind)))
         return (yield from self._newest(where, partial(where.merged, limit, behind), limit))
 
@@ -304,6 +331,10 @@ class Where:
     def touched_last(self, number: int) -> tuple[Any, ...]:
         """Return the statement for when the last of so many sessions was touched."""
         return self._of_sessions(sql.TOUCHED_LAST, [*self._values], number=number - 1)
+
+    def count_sessions(self, most: int) -> tuple[Any, ...]:
+        """Return the statement for how many sessions are meant, of so many that are counted."""
+        return self._of_sessions(sql.COUNT_SESSIONS, [*self._values], limit=most)
 
     def merged(self, limit: int, behind: int | None, number: int | None) -> tuple[Any, ...]:
         """Return the statement for the newest records of so many sessions."""

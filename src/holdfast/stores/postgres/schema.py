@@ -721,6 +721,11 @@ TOUCHED_UNTIL = """
         OR s.key IN (SELECT session FROM holdfast.checkpoints WHERE expires <= {1}))
 """
 """A session whose newest records have expired shows one of an earlier span."""
+COUNT_SESSIONS = """
+    SELECT count(*) FROM (
+        SELECT FROM holdfast.sessions s WHERE {sessions} LIMIT {limit}
+    ) AS s
+"""
 TOUCHED_LAST = """
     SELECT s.touched FROM holdfast.sessions s WHERE {sessions}
     ORDER BY s.touched DESC OFFSET {number} LIMIT 1
