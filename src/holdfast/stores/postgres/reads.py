@@ -36,7 +36,7 @@ Operation = Callable[[bool], PostgresPlan[T]]
 """Begins a plan; told whether an attempt before lost its connection."""
 
 PAGE = 1000
-_SESSIONS = 16
+_SESSIONS = 32
 """So many sessions are looked at first for the newest records of many."""
 _FEW = 64
 """For a tag of up to so many sessions each page is read from all of them."""
@@ -170,13 +170,17 @@ class PostgresReads:
         """Return the rows that come next; of many sessions those touched last are read first."""
         if limit is None or not is_merged:
             return (yield from self._ask(*where.select(limit, behind)))
-        return (yield from self._newest(where, partial(where.merged, limit, behind), limit))
+        select = partial(where.merged, limit, behind)
+        return (yield from self._newest(where, select, limit, _SESSIONS))
 
     def _newest(
-        self, where: Where, select: Callable[[int | None], tuple[Any, ...]], limit: int
+        self,
+        where: Where,
+        select: Callable[[int | None], tuple[Any, ...]],
+        limit: int,
+        number: int,
     ) -> PostgresPlan[list[Any]]:
-        """Return rows of the sessions touched last; of more, if those may have newer ones."""
-        number = _SESSIONS
+        """Return rows of so many sessions touched last; of more, if those may have newer ones."""
         while True:
             last = yield from self._ask(*where.touched_last(number))
             if not last:
@@ -201,7 +205,7 @@ class PostgresReads:
         if limit is None:
             rows = yield from self._ask(*select(None))
         else:
-            rows = yield from self._newest(where, select, limit)
+            rows = yield from self._newest(where, select, limit, limit + _SESSIONS)
         heads = ((record_of(row[:-1]), row[-1]) for row in rows)
         return [SessionInfo(head.agent_id, head.session_id, head, n) for head, n in heads]
 
