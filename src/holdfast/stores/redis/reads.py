@@ -285,13 +285,31 @@ class RedisReads:
             if last is None:
                 return []
             high = last.place
-        sessions = yield from self._sessions(agent_id, session_id)
+        if agent_id is not None and session_id is not None:
+            sessions = [(agent_id, session_id)]
+        else:
+            sessions = yield from self._sessions(agent_id, session_id)
         expired = yield from self.expired()
+        if limit is not None and not expired:  # then the newest of each is what its set says
+            sessions = (yield from self._touched_last(sessions, high))[:limit]
         found: list[tuple[bytes, SessionInfo]] = []
         for part in batches(sessions):
             found += yield from self._heads_of(part, expired)
         in_order = sorted(found, reverse=True, key=_PLACE)
         return [head for place, head in in_order if place < high][:limit]
+
+    def _touched_last(
+        self, sessions: list[tuple[str, str]], high: bytes
+    ) -> RedisPlan[list[tuple[str, str]]]:
+        """Return those whose newest record is below a place, the newest first; none is read."""
+        found: list[tuple[bytes, tuple[str, str]]] = []
+        for part in batches(sessions):
+            pages = yield [
+                Ordered(self.keys.session(*each)).page(b"", AFTER_ALL, 1) for each in part
+            ]
+            found += [(page[0], each) for page, each in zip(pages, part, strict=True) if page]
+        in_order = sorted(found, reverse=True, key=_PLACE)
+        return [each for place, each in in_order if place < high]
 
     def _heads_of(
         self, sessions: list[tuple[str, str]], expired: dict[tuple[str, str], list[IndexEntry]]
