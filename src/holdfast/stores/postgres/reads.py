@@ -27,7 +27,7 @@ from holdfast.stores.postgres.rows import (
 )
 from holdfast.stores.shared.rows import bound_of
 from holdfast.stores.shared.tags import numbers_of
-from holdfast.stores.shared.touched import span_of
+from holdfast.stores.shared.touched import is_by_sessions, span_of
 
 T = TypeVar("T")
 Statement = tuple[str, Sequence[Any] | None]
@@ -238,7 +238,7 @@ class Where:
         self._values: list[Any] = []
         self._records = sql.SELECT_RECORDS
         self._is_forward = query.oldest_first
-        self._by_sessions = by_sessions or _is_by_sessions(query)
+        self._by_sessions = by_sessions or is_by_sessions(query)
         self._order = sql.OLDEST_FIRST if query.oldest_first else sql.NEWEST_FIRST
         self._add_names(query)
         for name, value in query.tags.items() if self._by_sessions else ():
@@ -370,16 +370,3 @@ class Where:
 
 def _all_of(conditions: list[str]) -> str:
     return " AND ".join(conditions) or "true"
-
-
-def _is_by_sessions(query: Query) -> bool:
-    """Return whether the sessions of a query are what its records are found by."""
-    has_its_own = query.handoff_target is not None or query.is_offered
-    others = (query.ids, query.parent_id, query.parent_ids)
-    asked = (query.agent_id, query.session_id, query.session_prefix)
-    return (
-        _session_of(query) is None
-        and not has_its_own
-        and all(each is None for each in others)
-        and (bool(query.tags) or any(each is not None for each in asked))
-    )

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from heapq import heappop, heappush
 from typing import TypeVar
 
+from holdfast.stores.base import Query
 from holdfast.stores.shared.rows import Row
 
 BITS = 30
@@ -21,6 +22,23 @@ K = TypeVar("K")
 def span_of(place: int) -> int:
     """Return the span of time that a place is in."""
     return place >> BITS
+
+
+def is_by_sessions(query: Query) -> bool:
+    """Return whether sessions, more than one, are what the records of a query are found by."""
+    names_one = query.agent_id is not None and query.session_id is not None
+    asked = (query.agent_id, query.session_id, query.session_prefix)
+    return (
+        not names_one
+        and not has_its_own_index(query)
+        and (bool(query.tags) or any(each is not None for each in asked))
+    )
+
+
+def has_its_own_index(query: Query) -> bool:
+    """Return whether a query asks for what is found by itself, whatever its session."""
+    asked = (query.ids, query.parent_id, query.parent_ids, query.handoff_target)
+    return query.is_offered or any(each is not None for each in asked)
 
 
 def newest_first(

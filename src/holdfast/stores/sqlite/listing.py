@@ -17,7 +17,12 @@ from holdfast.stores.base import Query
 from holdfast.stores.shared.id_bounds import text_bounds
 from holdfast.stores.shared.rows import Row, bound_of
 from holdfast.stores.shared.tags import numbers_of
-from holdfast.stores.shared.touched import newest_first, span_of
+from holdfast.stores.shared.touched import (
+    has_its_own_index,
+    is_by_sessions,
+    newest_first,
+    span_of,
+)
 from holdfast.stores.sqlite import schema as sql
 from holdfast.stores.sqlite.rows import key_of, now
 
@@ -61,7 +66,7 @@ def select(
     Tags are compared by the caller, who stops when there are enough.
     """
     where = _conditions_of(query, condition, bound)
-    if not _is_by_sessions(query) or _are_everywhere(db, query):
+    if not is_by_sessions(query) or _are_everywhere(db, query):
         return _in_order(db, query, where, sql.SELECT_RECORDS)
     sessions = _sessions_of(db, query)
     if query.limit is None or query.oldest_first:
@@ -94,22 +99,6 @@ def heads_of(
         return iter([row for row in rows if before is None or row[0] < before])
 
     return newest_first(_touched(db, sessions), head_of)
-
-
-def _is_by_sessions(query: Query) -> bool:
-    """Return whether the sessions of a query are what its records are found by."""
-    names_one = query.agent_id is not None and query.session_id is not None
-    asked = (query.agent_id, query.session_id, query.session_prefix)
-    return (
-        not names_one
-        and not _has_its_own_index(query)
-        and (bool(query.tags) or any(each is not None for each in asked))
-    )
-
-
-def _has_its_own_index(query: Query) -> bool:
-    asked = (query.ids, query.parent_id, query.parent_ids, query.handoff_target)
-    return query.is_offered or any(each is not None for each in asked)
 
 
 def _are_everywhere(db: sqlite3.Connection, query: Query) -> bool:
@@ -194,9 +183,9 @@ def _conditions_of(query: Query, condition: str, bound: Iterable[Any]) -> _Condi
     where = _Conditions()
     if condition:
         where.require(condition, *bound)
-    if not _is_by_sessions(query):
+    if not is_by_sessions(query):
         # The plus keeps SQLite from looking through an agent for what another index finds.
-        _add_names(where, query, "+" if _has_its_own_index(query) else "")
+        _add_names(where, query, "+" if has_its_own_index(query) else "")
     if query.ids is not None:
         keys = [key_of(i) for i in query.ids]
         where.require(f"c.id IN ({_marks(keys)})", *keys)
