@@ -7,8 +7,8 @@ looks at all sessions of one span, and never at those of earlier ones that canno
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Callable, Iterable, Iterator
-from heapq import heappop, heappush
 from typing import TypeVar
 
 from holdfast.stores.base import Query
@@ -58,8 +58,8 @@ def newest_first(
 
 def _drawn(waiting: list[tuple[int, int, Row, Iterator[Row]]], behind: int | None) -> Iterator[Row]:
     """Give the rows that wait at a place or later; all of them for None."""
-    while waiting and (behind is None or -waiting[0][0] >= behind):
-        _, number, row, rows = heappop(waiting)
+    while waiting and (behind is None or waiting[-1][0] >= behind):
+        _, number, row, rows = waiting.pop()
         yield row
         _wait(waiting, number, rows)
 
@@ -68,5 +68,5 @@ def _wait(
     waiting: list[tuple[int, int, Row, Iterator[Row]]], number: int, rows: Iterator[Row]
 ) -> None:
     for row in rows:
-        heappush(waiting, (-row[0], number, row, rows))
+        insort(waiting, (row[0], number, row, rows))
         return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sqlite3
 import threading
@@ -42,7 +41,12 @@ _FILED_AT_ONCE, _TOLD = 2000, 100_000
 _SESSIONS_KNOWN = 10_000
 
 _openings = count(1)
-logger = logging.getLogger("holdfast")
+
+
+def _tell(message: str, *args: object) -> None:
+    import logging  # which takes as long to import as a small command, and is hardly ever needed
+
+    logging.getLogger("holdfast").info(message, *args)
 
 
 def _version_of(db: sqlite3.Connection) -> int:
@@ -241,7 +245,7 @@ class Connections:
             db.execute("PRAGMA auto_vacuum = INCREMENTAL")
         self._patiently(db, "PRAGMA journal_mode = WAL")
         if version > 0:
-            logger.info("%s is brought from format %s to %s", self.name, version, sql.VERSION)
+            _tell("%s is brought from format %s to %s", self.name, version, sql.VERSION)
         while version < sql.VERSION:
             # Each is a transaction of its own: whoever is killed goes on there the next time.
             if version == sql.FILING:
@@ -257,7 +261,7 @@ class Connections:
             if len(filed) > _SESSIONS_KNOWN:
                 filed.clear()
             if done % _TOLD < found:
-                logger.info("%s: %s checkpoints are filed by their tags", self.name, f"{done:,}")
+                _tell("%s: %s checkpoints are filed by their tags", self.name, f"{done:,}")
 
     def _alone(self, db: sqlite3.Connection, work: Callable[[sqlite3.Connection], T]) -> T:
         """Do work before the tables are as they should be, in a transaction."""
