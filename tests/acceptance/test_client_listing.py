@@ -181,6 +181,30 @@ def test_sessions_are_shown_with_their_heads_the_last_touched_first(client: Sync
     assert [s.session_id for s in client.sessions("coder")] == ["one", "two"]
 
 
+def test_sessions_are_read_page_by_page(client: SyncClient) -> None:
+    for number in range(7):
+        client.save("a" if number % 2 else "b", execution_state={}, session_id=f"s{number}")
+
+    first = client.sessions(limit=3)
+    second = client.sessions(limit=3, before=first[-1])
+    third = client.sessions(limit=3, before=second[-1].head.checkpoint_id)
+
+    assert [*first, *second, *third] == client.sessions()
+    assert client.sessions("a", limit=2) == client.sessions("a")[:2]
+    assert client.sessions("a", limit=2, before=client.sessions("a")[1]) == client.sessions("a")[2:]
+
+
+def test_a_page_of_sessions_has_to_begin_after_what_is_there(client: SyncClient) -> None:
+    client.save("a", execution_state={}, session_id="s")
+    (only,) = client.sessions()
+    client.expire(only.head.checkpoint_id)
+
+    with pytest.raises(CheckpointNotFoundError):
+        client.sessions(before=only)
+    with pytest.raises(InvalidArgumentError):
+        client.sessions(limit=0)
+
+
 def test_ancestors_lead_back_to_the_root_through_forks(client: SyncClient) -> None:
     saved = save_steps(client, 3)
     fork = client.fork(saved[1], session_id="fork")

@@ -1,5 +1,6 @@
 """Looking after a store: stats, prune, gc, export, import, migrate, doctor."""
 
+import json
 import shutil
 import sqlite3
 from pathlib import Path
@@ -85,9 +86,11 @@ def test_a_store_of_an_earlier_format_is_brought_up_to_date(tmp_path: Path) -> N
     db.close()
     holdfast = Holdfast(tmp_path)
 
-    first = holdfast.json("migrate", "--store", "old.db")
+    told = holdfast("migrate", "--store", "old.db", "--json")
+    first = json.loads(told.out)
     second = holdfast.json("migrate", "--store", "old.db")
 
+    assert f"is brought from format {version} to {first['to']}" in told.err
     assert (first["from"], first["migrated"]) == (version, version != first["to"])
     assert (second["from"], second["migrated"]) == (first["to"], False)
 

@@ -261,6 +261,21 @@ def test_shortening_reads_few_of_many_ids() -> None:
     assert len(store.asked) <= 3
 
 
+def test_shortening_ids_with_many_of_others_between_reads_few_and_tells_them_apart() -> None:
+    store = Counting()
+    every = [numbered(1_700_000_000_000 + n) for n in range(9000)]
+    beside = [numbered(1_700_000_000_000 + n, 1 << 60) for n in (4000, 8000)]
+    keep(store, *every, *beside)
+    shown = [*every[::500], *beside]
+
+    printed = short_forms(store, *shown)
+
+    client = SyncClient(store)
+    assert [client.restore(each).checkpoint_id for each in printed] == shown
+    assert len({*map(len, printed)}) == 1
+    assert sum(store.asked) < 2000
+
+
 def test_finding_reads_few_of_many_ids() -> None:
     store = Counting()
     every = [numbered(1_700_000_000_000 + 7 * n) for n in range(2000)]

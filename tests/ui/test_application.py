@@ -249,7 +249,7 @@ def test_what_a_mounted_page_has_opened_is_closed_with_it(opened: list[SyncClien
 class Broken(WrappedStore):
     """A store whose lists fail with an error that nobody has thought of."""
 
-    def heads(self, agent_id: str | None = None) -> Any:
+    def heads(self, agent_id: str | None = None, **_: Any) -> Any:
         raise RuntimeError("password=hunter2")
 
 

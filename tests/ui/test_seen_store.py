@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -25,9 +26,9 @@ class Counted(WrappedStore):
         super().__init__(inner)
         self.count = 0
 
-    def heads(self, agent_id: str | None = None) -> list[SessionInfo]:
+    def heads(self, agent_id: str | None = None, **asked: Any) -> list[SessionInfo]:
         self.count += 1
-        return super().heads(agent_id)
+        return super().heads(agent_id, **asked)
 
 
 @pytest.fixture

@@ -199,9 +199,18 @@ class Client(
             )
         )
 
-    async def sessions(self, agent_id: str | None = None) -> list[SessionInfo]:
-        """Return every session with its head, the one touched last first."""
-        return await self.runtime.run(read.sessions(agent_id))
+    async def sessions(
+        self,
+        agent_id: str | None = None,
+        limit: int | None = None,
+        before: SessionInfo | str | None = None,
+    ) -> list[SessionInfo]:
+        """Return every session with its head, the one touched last first.
+
+        With a ``limit`` so many of them at most; the next page are those ``before`` the last of
+        this one, or before the id of its head.
+        """
+        return await self.runtime.run(read.sessions(agent_id, limit, before))
 
     async def ancestors(self, checkpoint_id: str, limit: int | None = None) -> list[CheckpointInfo]:
         """Return the parent of a checkpoint, its parent, and so on, back to the root.

@@ -145,3 +145,6 @@ info_of_packed: Callable[[Sequence[Any]], CheckpointInfo] = _compiled(["packed"]
 
 info_of_columns: Callable[..., CheckpointInfo] = _compiled([*_COLUMNS, "body"], _BODY, "body")
 """Return the record of its columns, in the order of the table, and what ``body_of`` gave."""
+
+METADATA_IN_BODY = _BODY.index("metadata")
+"""Where the metadata stand in what ``body_of`` gave."""

@@ -21,6 +21,7 @@ from holdfast.stores.base import (
     SessionInfo,
     Stats,
     Store,
+    given,
 )
 from holdfast.stores.capabilities import FindsNewest, ListsLost, Waits
 
@@ -108,8 +109,11 @@ def query(query: Query) -> Plan[list[CheckpointInfo]]:
     return answer
 
 
-def heads(agent_id: str | None) -> Plan[list[SessionInfo]]:
-    answer: list[SessionInfo] = yield Ask(lambda store: store.heads(agent_id))
+def heads(
+    agent_id: str | None, limit: int | None = None, before: str | None = None
+) -> Plan[list[SessionInfo]]:
+    asked = given({"limit": limit, "before": before})
+    answer: list[SessionInfo] = yield Ask(lambda store: store.heads(agent_id, **asked))
     return answer
 
 

@@ -41,7 +41,14 @@ class AsyncStore(Protocol):
 
     def query(self, query: Query) -> Awaitable[list[CheckpointInfo]]: ...
 
-    def heads(self, agent_id: str | None = None) -> Awaitable[list[SessionInfo]]: ...
+    def heads(
+        self,
+        agent_id: str | None = None,
+        *,
+        session_id: str | None = None,
+        limit: int | None = None,
+        before: str | None = None,
+    ) -> Awaitable[list[SessionInfo]]: ...
 
     def delete(self, checkpoint_ids: Collection[str]) -> Awaitable[int]: ...
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -241,6 +241,27 @@ class Stats:
         return self.logical_bytes / self.stored_bytes if self.stored_bytes else 1.0
 
 
+def given(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of the arguments that were given: a store of one's own may know no others."""
+    return {name: value for name, value in asked.items() if value is not None}
+
+
+def heads_among(
+    query: Callable[[Query], list[CheckpointInfo]],
+    agent_id: str | None,
+    session_id: str | None,
+    limit: int | None,
+    before: str | None,
+) -> list[SessionInfo]:
+    """Return sessions as ``Store.heads`` does, for a store that looks at all records for them."""
+    asked = Query(agent_id=agent_id, session_id=session_id)
+    found = SessionInfo.all_of(query(asked))
+    if before is not None:
+        older = {info.checkpoint_id for info in query(replace(asked, before=before))}
+        found = [each for each in found if each.head.checkpoint_id in older]
+    return found[:limit]
+
+
 class Store(ABC):
     """A place for checkpoints. Safe for many threads; a closed one raises StoreClosedError.
 
@@ -299,8 +320,19 @@ class Store(ABC):
         """
 
     @abstractmethod
-    def heads(self, agent_id: str | None = None) -> list[SessionInfo]:
-        """Return every session, the one touched last first."""
+    def heads(
+        self,
+        agent_id: str | None = None,
+        *,
+        session_id: str | None = None,
+        limit: int | None = None,
+        before: str | None = None,
+    ) -> list[SessionInfo]:
+        """Return every session, the one touched last first; of one agent, or of one name.
+
+        With ``before`` only those whose newest record is older than this one, which is the head of
+        the last of the page before; none if it is gone.
+        """
 
     @abstractmethod
     def delete(self, checkpoint_ids: Collection[str]) -> int:

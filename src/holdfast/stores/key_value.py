@@ -48,6 +48,7 @@ from holdfast.stores.base import (
     Stats,
     Store,
     gather,
+    heads_among,
     place_after,
 )
 
@@ -243,8 +244,15 @@ class KeyValueStore(Store):
         for _, checkpoint_id in self._scan(start, stop, reverse=not query.oldest_first):
             yield from self._placed([checkpoint_id.decode()])
 
-    def heads(self, agent_id: str | None = None) -> list[SessionInfo]:
-        return SessionInfo.all_of(self.query(Query(agent_id=agent_id)))
+    def heads(
+        self,
+        agent_id: str | None = None,
+        *,
+        session_id: str | None = None,
+        limit: int | None = None,
+        before: str | None = None,
+    ) -> list[SessionInfo]:
+        return heads_among(self.query, agent_id, session_id, limit, before)
 
     def delete(self, checkpoint_ids: Collection[str]) -> int:
         self._check_open()

@@ -34,6 +34,7 @@ from holdfast.stores.base import (
     Stats,
     Store,
     gather,
+    heads_among,
     place_after,
 )
 from holdfast.system.forks import Locked
@@ -180,8 +181,15 @@ class MemoryStore(Locked, Store):
     def _place_of(self, checkpoint_id: str) -> tuple[int, str]:
         return self._places[checkpoint_id], checkpoint_id
 
-    def heads(self, agent_id: str | None = None) -> list[SessionInfo]:
-        return SessionInfo.all_of(self.query(Query(agent_id=agent_id)))
+    def heads(
+        self,
+        agent_id: str | None = None,
+        *,
+        session_id: str | None = None,
+        limit: int | None = None,
+        before: str | None = None,
+    ) -> list[SessionInfo]:
+        return heads_among(self.query, agent_id, session_id, limit, before)
 
     def delete(self, checkpoint_ids: Collection[str]) -> int:
         with self._open():

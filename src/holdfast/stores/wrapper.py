@@ -17,6 +17,7 @@ from holdfast.stores.base import (
     SessionInfo,
     Stats,
     Store,
+    given,
 )
 
 C = TypeVar("C")
@@ -63,8 +64,16 @@ class WrappedStore(Store):
     def query(self, query: Query) -> list[CheckpointInfo]:
         return self.inner.query(query)
 
-    def heads(self, agent_id: str | None = None) -> list[SessionInfo]:
-        return self.inner.heads(agent_id)
+    def heads(
+        self,
+        agent_id: str | None = None,
+        *,
+        session_id: str | None = None,
+        limit: int | None = None,
+        before: str | None = None,
+    ) -> list[SessionInfo]:
+        asked = {"session_id": session_id, "limit": limit, "before": before}
+        return self.inner.heads(agent_id, **given(asked))
 
     def delete(self, checkpoint_ids: Collection[str]) -> int:
         return self.inner.delete(checkpoint_ids)

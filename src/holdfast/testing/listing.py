@@ -8,9 +8,12 @@ import pytest
 
 from holdfast.ids import new_id
 from holdfast.stores.base import Commit, Store
-from holdfast.testing.samples import expired, ids, keep, large_state, make_commit
+from holdfast.testing.samples import NEVER_SAVED, expired, ids, keep, large_state, make_commit
 from holdfast.testing.suite import Suite
 
+NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
+SPREAD = timedelta(milliseconds=400)
+"""Between records of which some are filed as touched at one time, and some are not."""
 TEXT_IDS = ["step-1", "step-10", "step-2", "Step-1", "step_1", "step%1", "stép-1", "0", "~"]
 
 
@@ -141,6 +144,69 @@ class ListingSuite(Suite):
         (head,) = store.heads()
 
         assert (head.head, head.checkpoints) == (kept.info, 1)
+
+    def test_sessions_of_one_name_are_shown_alone(self, store: Store) -> None:
+        keep(store, *(make_commit(agent_id=a, session_id=s) for a in "ab" for s in ("s", "ss")))
+
+        shown = [(each.agent_id, each.session_id) for each in store.heads(session_id="s")]
+
+        assert shown == [("b", "s"), ("a", "s")]
+        assert [each.agent_id for each in store.heads("a", session_id="s")] == ["a"]
+        assert store.heads(session_id="none") == []
+        assert store.heads("a", session_id="' OR 1=1 --") == []
+
+    @pytest.mark.parametrize("page", [1, 2, 3, 100])
+    @pytest.mark.parametrize("agent_id", [None, "a"])
+    def test_sessions_are_shown_once_page_by_page(
+        self, store: Store, page: int, agent_id: str | None
+    ) -> None:
+        spread = [NOON + n * SPREAD for n in (5, 1, 1, 3, 0, 4, 2, 1)]
+        keep(
+            store,
+            *(
+                make_commit(agent_id="ab"[n % 2], session_id=f"s{n % 5}", created_at=time)
+                for n, time in enumerate([*spread, *spread[::-1]])
+            ),
+        )
+        every = store.heads(agent_id)
+
+        seen = store.heads(agent_id, limit=page)
+        while found := store.heads(agent_id, limit=page, before=seen[-1].head.checkpoint_id):
+            assert len(found) <= page
+            seen += found
+
+        assert seen == every
+        assert len(every) == (10 if agent_id is None else 5)
+
+    def test_a_session_that_was_touched_since_is_not_on_the_next_page(self, store: Store) -> None:
+        keep(store, *(make_commit(session_id=name) for name in "abc"))
+        first, second = store.heads(limit=2)
+        keep(store, make_commit(session_id="a"), make_commit(session_id="b"))
+
+        found = store.heads(before=second.head.checkpoint_id)
+
+        assert (first.session_id, second.session_id, found) == ("c", "b", [])
+
+    def test_pages_are_in_order_also_where_newer_records_were_removed_or_have_expired(
+        self, store: Store
+    ) -> None:
+        past = expired()
+        times = [past["created_at"] - n * SPREAD for n in range(1, 5)]
+        commits = [make_commit(session_id=f"s{n}", created_at=time) for n, time in enumerate(times)]
+        (removed,) = keep(store, *commits, make_commit(session_id="s3"))[4:]
+        keep(store, make_commit(session_id="s2", **past))
+        store.delete([removed.info.checkpoint_id])
+
+        seen = [store.heads(limit=1)[0]]
+        while found := store.heads(limit=1, before=seen[-1].head.checkpoint_id):
+            seen += found
+
+        assert [each.head for each in seen] == [commit.info for commit in commits]
+
+    def test_a_page_of_sessions_after_a_record_that_is_gone_is_empty(self, store: Store) -> None:
+        keep(store, make_commit())
+
+        assert store.heads(before=NEVER_SAVED) == []
 
     def test_an_empty_store_holds_nothing(self, store: Store) -> None:
         stats = store.stats()

@@ -45,12 +45,26 @@ class SeenStore(WrappedStore):
         self._read_at = self._took = 0.0
         self._end: datetime | None = None
 
-    def heads(self, agent_id: str | None = None) -> list[SessionInfo]:
+    def heads(
+        self,
+        agent_id: str | None = None,
+        *,
+        session_id: str | None = None,
+        limit: int | None = None,
+        before: str | None = None,
+    ) -> list[SessionInfo]:
+        if before is not None:
+            return super().heads(agent_id, session_id=session_id, limit=limit, before=before)
         with self._lock:  # of many who ask at once, one reads
             self._look()
             assert self._sessions is not None
             sessions = self._sessions
-        return [each for each in sessions if agent_id is None or each.agent_id == agent_id]
+        names = {"agent_id": agent_id, "session_id": session_id}.items()
+        return [
+            each
+            for each in sessions
+            if all(name is None or getattr(each, what) == name for what, name in names)
+        ][:limit]
 
     def delete(self, checkpoint_ids: Collection[str]) -> int:
         removed = super().delete(checkpoint_ids)

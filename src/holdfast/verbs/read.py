@@ -251,11 +251,16 @@ def _load(
     return Record(info, (yield from unfold({root: True}, at_hand, steps.fetch)))
 
 
-def sessions(agent_id: str | None) -> Plan[list[SessionInfo]]:
-    """Return every session, the one touched last first."""
+def sessions(
+    agent_id: str | None, limit: int | None = None, before: SessionInfo | str | None = None
+) -> Plan[list[SessionInfo]]:
+    """Return every session, the one touched last first; or a page of them."""
     if agent_id is not None:
         checked_name("agent_id", agent_id)
-    return (yield from steps.heads(agent_id))
+    _check_limit(limit)
+    last = before.head.checkpoint_id if isinstance(before, SessionInfo) else before
+    whole_id = None if last is None else (yield from _last_of_page(last))
+    return (yield from steps.heads(agent_id, limit, whole_id))
 
 
 def _check_limit(limit: int | None) -> None:
@@ -301,8 +306,46 @@ def tree(agent_id: str, session_id: str) -> Plan[Tree]:
     """Return the checkpoints of a session and all sessions forked from it, as a tree."""
     checked_name("agent_id", agent_id)
     checked_name("session_id", session_id)
-    infos = yield from steps.query(Query(agent_id=agent_id))
+    infos = yield from connected(agent_id, session_id, agent_id)
     return grow(infos, session_id)
+
+
+def connected(
+    agent_id: str, session_id: str, within: str | None = None
+) -> Plan[list[CheckpointInfo]]:
+    """Return the records of a session and of all sessions connected with it, newest first.
+
+    That are those that descend from it and those that it comes from, and so on; or, with an agent,
+    those of its sessions that descend. Each is read whole: chains of parents are long.
+    """
+    known: dict[str, CheckpointInfo] = {}
+    left, read = [(agent_id, session_id)], {(agent_id, session_id)}
+    while left:
+        fresh: list[CheckpointInfo] = []
+        for agent, session in left:
+            fresh += yield from steps.query(Query(agent_id=agent, session_id=session))
+        known |= {info.checkpoint_id: info for info in fresh}
+        beside = yield from _beside(fresh, known, within)
+        left = sorted({(info.agent_id, info.session_id) for info in beside} - read)
+        read.update(left)
+    if len(read) == 1:
+        return list(known.values())
+    return (yield from steps.query(Query(ids=list(known))))
+
+
+def _beside(
+    infos: list[CheckpointInfo], known: Collection[str], within: str | None
+) -> Plan[list[CheckpointInfo]]:
+    """Return the children of records, of an agent if one is given; without one parents too."""
+    if not infos:
+        return []
+    ids = [info.checkpoint_id for info in infos]
+    found = yield from steps.query(Query(parent_ids=ids, agent_id=within))
+    if within is None:
+        parents = {info.parent_id for info in infos if info.parent_id not in known} - {None}
+        if parents:
+            found += yield from steps.query(Query(ids=[each for each in parents if each]))
+    return found
 
 
 def diff(engine: Engine, a: str, b: str) -> Plan[Diff]:

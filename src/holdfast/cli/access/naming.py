@@ -7,9 +7,10 @@ sessions and of LangGraph's checkpoints are words of the command line, which loo
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from holdfast.cli.exits import Ambiguous, NotFound
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from holdfast.stores.base import SessionInfo
 
 _PAGE = 1000
+_NEAR = 5 * _PAGE
+"""So many of the newest checkpoints are looked through before what costs no more than a look."""
 _TAIL = re.compile(r"[0-9a-f-]{4,36}")
 _LONGEST = 1100
 """Names of agents and sessions have at most 1024 characters."""
@@ -41,6 +44,7 @@ class Names:
         self.store = client.store
         self._step_names: set[str] = set()
         """Those that were seen in looking for one."""
+        self._near: dict[str | None, list[CheckpointInfo]] = {}
 
     @cached_property
     def sessions(self) -> list[SessionInfo]:
@@ -48,17 +52,17 @@ class Names:
         return self.store.heads()
 
     def session(self, given: str | None) -> SessionInfo:
-        """Return the session that is meant; the newest if none is named."""
+        """Return the session that is meant; the newest if none is named.
+
+        Only if nothing is called so are all sessions read, as it may be how a name begins.
+        """
         if given is None:
-            if not self.sessions:
+            newest = self.store.heads(limit=1)
+            if not newest:
                 raise NotFound("the store holds no checkpoints yet")
-            return self.sessions[0]
-        names = [(each, (each.session_id, name_of(each))) for each in self.sessions]
-        for found in (
-            [each for each, (short, _) in names if short == given],
-            [each for each, (_, whole) in names if whole == given],
-            [each for each, both in names if any(name.startswith(given) for name in both)],
-        ):
+            return newest[0]
+        for find in (self._of_name, self._of_whole_name, self._beginning):
+            found = find(given)
             if len(found) > 1:
                 listed = ", ".join(name_of(each) for each in found[:_SHOWN])
                 raise Ambiguous(f"{brief(given)} fits several sessions: {listed}. Name one of them")
@@ -67,11 +71,29 @@ class Names:
         known = [each.session_id for each in self.sessions]
         raise NotFound(f"there is no session {brief(given)}", close_to(given, known))
 
+    def _of_name(self, given: str) -> list[SessionInfo]:
+        return self.store.heads(session_id=given) if _can_be_name(given) else []
+
+    def _of_whole_name(self, given: str) -> list[SessionInfo]:
+        """Return sessions that are called so together with their agent: either name may have /."""
+        found: list[SessionInfo] = []
+        for at, letter in enumerate(given):
+            agent, session = given[:at], given[at + 1 :]
+            if letter == "/" and agent and session and _can_be_name(given):
+                found += self.store.heads(agent, session_id=session)
+        return found
+
+    def _beginning(self, given: str) -> list[SessionInfo]:
+        return [
+            each
+            for each in self.sessions
+            if each.session_id.startswith(given) or name_of(each).startswith(given)
+        ]
+
     def session_of(self, agent_id: str, session_id: str) -> SessionInfo:
         """Return the session of exactly that agent and name."""
-        for each in self.sessions:
-            if (each.agent_id, each.session_id) == (agent_id, session_id):
-                return each
+        for each in self.store.heads(agent_id, session_id=session_id):
+            return each
         whole = f"{agent_id}/{session_id}"
         raise NotFound(
             f"there is no session {brief(whole)}", close_to(whole, map(name_of, self.sessions))
@@ -83,26 +105,34 @@ class Names:
         parts = relative(given)
         if parts is not None and parts[0].endswith("@"):
             return self._before(self._head(parts[0], session), parts[1], given)
-        found = self._plain(given, session)
-        if found is None and parts is not None:
-            base = self._plain(parts[0], session)
-            if base is not None:
+        for find in (self._plain, self._far):
+            found = find(given, session)
+            if found is not None:
+                return found
+            base = None if parts is None else find(parts[0], session)
+            if parts is not None and base is not None:
                 return self._before(base, parts[1], given)
-        if found is not None:
-            return found
         raise NotFound(f"there is no checkpoint {brief(given)}", self._close_to(given))
 
     def _plain(self, given: str, session: str | None) -> CheckpointInfo | None:
-        if len(given) > _LONGEST or "\0" in given:
-            return None  # it cannot be the name of anything
+        """Return what is found without reading the store: a name among the newest only."""
+        if not _can_be_name(given):
+            return None
         if given.endswith("@"):
             return self._head(given, session)
         return (
             self._by_id(given)
-            or self._by_name(given, session)
+            or self._by_name(given, self._newest(session))
             or self._head_of(given)
-            or self._by_tail(given)
         )
+
+    def _far(self, given: str, session: str | None) -> CheckpointInfo | None:
+        """Return what nothing but reading all checkpoints finds, or all ids."""
+        if not _can_be_name(given):
+            return None
+        newest = self._newest(session)
+        every = self._newest_first(session) if len(newest) == _NEAR else iter(newest)
+        return self._by_name(given, every) or self._by_tail(given)
 
     def _head(self, given: str, session: str | None) -> CheckpointInfo:
         return self.session(given[:-1] or session).head
@@ -122,10 +152,10 @@ class Names:
         except AmbiguousIdError:
             return True
 
-    def _by_name(self, given: str, session: str | None) -> CheckpointInfo | None:
+    def _by_name(self, given: str, infos: Iterable[CheckpointInfo]) -> CheckpointInfo | None:
         """Return the newest of that step name, else the one to which LangGraph gave that id."""
         tagged: list[CheckpointInfo] = []
-        for info in self._newest_first(session):
+        for info in infos:
             if info.step_name == given:
                 return info
             if info.metadata.get("checkpoint_id") == given:
@@ -138,6 +168,12 @@ class Names:
                 f"{brief(given)} is in several threads: {listed}. Give one of these ids"
             )
         return tagged[0] if tagged else None
+
+    def _newest(self, session: str | None) -> list[CheckpointInfo]:
+        """Return the newest checkpoints, which are where a name is looked for first."""
+        if session not in self._near:
+            self._near[session] = list(islice(self._newest_first(session), _NEAR))
+        return self._near[session]
 
     def _newest_first(self, session: str | None) -> Iterator[CheckpointInfo]:
         meant = None if session is None else self.session(session)
@@ -165,7 +201,8 @@ class Names:
             after = page[-1]
 
     def _head_of(self, given: str) -> CheckpointInfo | None:
-        return next((s.head for s in self.sessions if given in (s.session_id, name_of(s))), None)
+        found = self._of_name(given) or self._of_whole_name(given)
+        return found[0].head if found else None
 
     def _before(self, info: CheckpointInfo, back: str, given: str) -> CheckpointInfo:
         counts = [] if back[0] == "-" else back[1:].split("~")
@@ -182,6 +219,10 @@ class Names:
 
     def _close_to(self, given: str) -> list[str]:
         return close_to(given, self._step_names | {each.session_id for each in self.sessions})
+
+
+def _can_be_name(given: str) -> bool:
+    return len(given) <= _LONGEST and "\0" not in given
 
 
 def relative(given: str) -> tuple[str, str] | None:

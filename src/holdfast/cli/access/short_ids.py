@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _PAGE = 1000
 _DIGITS = 32
+_FEW = 50
+"""Where a page of ids holds fewer that are shown, each is looked for by its time."""
 
 
 class ShortIds:
@@ -40,7 +42,18 @@ class ShortIds:
             if left == wanted:  # more than a page of one time
                 self._length = _DIGITS
                 return
+            if len(wanted) - len(left) < _FEW:  # what lies between them is of others
+                self._look_at_each(store, left[:_FEW])
+                left = left[_FEW:]
             wanted = left
+
+    def _look_at_each(self, store: Store, wanted: list[str]) -> None:
+        """Tell ids from those of the same time alone."""
+        for time in sorted({each[:TIME_DIGITS] for each in wanted}):
+            page = store.match(dashed(time), _PAGE)
+            known = [_digits(each) for each in page if is_whole(each)]
+            needed = _needed(known, wanted) if len(page) < _PAGE else _DIGITS
+            self._length = max(self._length, needed)
 
     def __call__(self, checkpoint_id: str) -> str:
         if not is_whole(checkpoint_id):

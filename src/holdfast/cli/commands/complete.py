@@ -68,7 +68,7 @@ def _known(rest: list[str], with_steps: bool) -> Iterator[str]:
     store = rest[rest.index("--store") + 1] if "--store" in rest[:-1] else None
     try:
         with open_client(Namespace(store=store)) as client:
-            sessions = [each.session_id for each in client.sessions()]
+            sessions = [each.session_id for each in client.sessions(limit=_NAMES)]
             infos = client.find(limit=_NAMES) if with_steps else []
     except HoldfastError:  # a completion has nobody to tell
         return

@@ -29,12 +29,11 @@ from holdfast.cli.output.tasks import TaskProgress
 from holdfast.cli.output.terminal import Terminal
 from holdfast.cli.output.units import age, many
 from holdfast.cli.parsing import Parser, add_session, count
-from holdfast.stores.base import Query
+from holdfast.stores.base import Query, SessionInfo
 from holdfast.system.terminal_text import clean, cut, pad, width
 
 if TYPE_CHECKING:
     from holdfast.model import CheckpointInfo
-    from holdfast.stores.base import SessionInfo
 
 _LONGEST_NAME = 100
 _LEAST = 12
@@ -108,11 +107,11 @@ class View:
 
     def __init__(self, client: LazyClient, options: Namespace) -> None:
         names = Names(client)
-        self.sessions = names.sessions
         self.store_name = client.store.name
         self.session: SessionInfo | None = None
         self.standing: Standing | None = None
-        if (self.sessions and not options.all) or options.session is not None:
+        is_one = options.session is not None or not options.all
+        if is_one and (options.session is not None or client.store.heads(limit=1)):
             self.session = names.session(options.session)
             self.standing = standing_of(client, self.session)
         limit = options.limit if options.limit is not None else None if options.graph else 50
@@ -122,14 +121,14 @@ class View:
             self.shown = client.store.query(own)
             self.left_out = self.session.checkpoints - len(self.shown)
             self._alive = alive_among(client.store, self.shown, self.session)
+            heads = [self.session]
         else:
-            every = client.store.query(Query())
-            if self.session is not None:
-                every = _related(every, self.session)
+            every = _every(client, self.session)
+            heads = SessionInfo.all_of(every)
             self.shown = every if limit is None else every[:limit]
             self.left_out = len(every) - len(self.shown)
-            self._alive = live_ids(every, self.sessions)
-        self._heads = {each.head.checkpoint_id for each in self.sessions}
+            self._alive = live_ids(every, heads)
+        self._heads = {each.head.checkpoint_id for each in heads}
         self._progress = plans_of(client, self.shown)
         self.recoveries = recoveries_of(client.store, self.shown)
         self._changes = changes_of(client, self.shown)
@@ -368,6 +367,16 @@ def _lanes(drawing: str, following: str, terminal: Terminal) -> str:
         else " "
         for at in range(len(drawing))
     )
+
+
+def _every(client: LazyClient, session: SessionInfo | None) -> list[CheckpointInfo]:
+    """Return all checkpoints; of one session with those that are connected with it."""
+    if session is None:
+        return client.store.query(Query())
+    from holdfast.verbs.read import connected
+
+    found = client.runtime.run(connected(session.agent_id, session.session_id))
+    return _related(found, session)
 
 
 def _related(infos: list[CheckpointInfo], session: SessionInfo) -> list[CheckpointInfo]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 from argparse import Namespace
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
@@ -20,8 +22,8 @@ def set_up(parser: Parser) -> None:
     """Add its arguments to a parser, and what it runs."""
     parser.explain(
         "Whatever opens a store of an earlier Holdfast does this; the command does it at a time "
-        "of your\nchoosing and says what it did. An older Holdfast cannot open the store "
-        "afterwards.",
+        "of your\nchoosing, tells how far it has come, and says what it did. It may be killed: it "
+        "goes on there the\nnext time. An older Holdfast cannot open the store afterwards.",
         "holdfast migrate",
         "holdfast migrate --store postgresql://localhost/agents --json",
     )
@@ -32,7 +34,7 @@ def run(options: Namespace, terminal: Terminal) -> int:
     """Bring the store up to date."""
     location = location_of(options)
     before = format_of(location)
-    with open_location(location) as client:
+    with _steps_told(terminal), open_location(location) as client:
         name = client.store.name
     after = current_format(location)
     if terminal.json:
@@ -44,6 +46,21 @@ def run(options: Namespace, terminal: Terminal) -> int:
     else:
         terminal.line(f"{clean(name)} was brought from format {before} to {after}")
     return OK
+
+
+@contextmanager
+def _steps_told(terminal: Terminal) -> Iterator[None]:
+    """Say what the store tells of its steps while it is opened."""
+    logger, told = logging.getLogger("holdfast"), logging.Handler(logging.INFO)
+    told.emit = lambda record: terminal.hint(record.getMessage())  # type: ignore[method-assign]
+    before = logger.level
+    logger.addHandler(told)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+        logger.removeHandler(told)
 
 
 def format_of(location: StoreLocation) -> int | None:

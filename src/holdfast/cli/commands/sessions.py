@@ -34,7 +34,7 @@ def set_up(parser: Parser) -> None:
 def run(options: Namespace, terminal: Terminal) -> int:
     """List the sessions."""
     with open_lazily(options) as client:
-        found = client.store.heads(options.agent)[: options.limit]
+        found = client.store.heads(options.agent, limit=options.limit)
         heads = [each.head for each in found]
         plans = plans_of(client, heads)
         short = ShortIds(client.store, heads)

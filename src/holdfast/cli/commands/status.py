@@ -36,7 +36,7 @@ def run(options: Namespace, terminal: Terminal) -> int:
     location = location_of(options)
     with open_location(location) as client:
         stats = client.stats()
-        sessions = client.sessions()
+        sessions = client.sessions(limit=1)
         waiting = what_waits(client)
         name = client.store.name
     if terminal.json:

@@ -21,6 +21,7 @@ from holdfast.stores.base import (
     Stats,
     Store,
     checked_path,
+    heads_among,
 )
 from holdfast.stores.file.chunks import ChunkFiles
 from holdfast.stores.file.errors import translating
@@ -92,8 +93,15 @@ class FileStore(Store):
         with self._working():
             return self._reads.query(query)
 
-    def heads(self, agent_id: str | None = None) -> list[SessionInfo]:
-        return SessionInfo.all_of(self.query(Query(agent_id=agent_id)))
+    def heads(
+        self,
+        agent_id: str | None = None,
+        *,
+        session_id: str | None = None,
+        limit: int | None = None,
+        before: str | None = None,
+    ) -> list[SessionInfo]:
+        return heads_among(self.query, agent_id, session_id, limit, before)
 
     def delete(self, checkpoint_ids: Collection[str]) -> int:
         with self._working(writing=True):

@@ -11,7 +11,7 @@ from holdfast.core.chunk_format import decompress
 from holdfast.core.codec import unpack
 from holdfast.errors import CheckpointIntegrityError
 from holdfast.model import CheckpointInfo
-from holdfast.stores.base import Note, Query, Record, SessionInfo, Stats, end_of_page, unfold
+from holdfast.stores.base import Note, Query, Record, SessionInfo, Stats, end_of_page, given, unfold
 from holdfast.stores.objects.keys import STUB_BYTES, BlobLocation, locations_in
 from holdfast.stores.objects.requests import (
     BlobPlan,
@@ -103,9 +103,16 @@ class BlobReads:
         """Ask the store within."""
         return (yield Within(lambda store: store.query(query)))  # type: ignore[no-any-return]
 
-    def heads(self, agent_id: str | None) -> BlobPlan[list[SessionInfo]]:
+    def heads(
+        self,
+        agent_id: str | None,
+        session_id: str | None,
+        limit: int | None,
+        before: str | None,
+    ) -> BlobPlan[list[SessionInfo]]:
         """Ask the store within."""
-        return (yield Within(lambda store: store.heads(agent_id)))  # type: ignore[no-any-return]
+        asked = given({"session_id": session_id, "limit": limit, "before": before})
+        return (yield Within(lambda store: store.heads(agent_id, **asked)))  # type: ignore[no-any-return]
 
     def stats(self) -> BlobPlan[Stats]:
         """Return what the store within holds, with the sizes of objects instead of stubs."""

@@ -7,6 +7,8 @@ of it can be done twice.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 from holdfast.errors import CheckpointIntegrityError
@@ -24,6 +26,8 @@ from holdfast.stores.postgres.rows import (
     session_name,
 )
 from holdfast.stores.shared.rows import bound_of
+from holdfast.stores.shared.tags import numbers_of
+from holdfast.stores.shared.touched import is_by_sessions, span_of
 
 T = TypeVar("T")
 Statement = tuple[str, Sequence[Any] | None]
@@ -32,6 +36,14 @@ Operation = Callable[[bool], PostgresPlan[T]]
 """Begins a plan; told whether an attempt before lost its connection."""
 
 PAGE = 1000
+_SESSIONS = 32
+"""So many sessions are looked at first for the newest records of many."""
+_FEW = 64
+"""For a tag of up to so many sessions each page is read from all of them."""
+_MANY = 1000
+"""For one of more, all records are looked through from the newest on, or all of an agent."""
+_SPARE = 4
+_LARGE_PAGE = 10 * PAGE
 CHUNKS = 256
 """How many chunks, which may be large, are asked for at once."""
 
@@ -106,33 +118,94 @@ class PostgresReads:
         ) and (name := _session_of(query)):
             rows = yield from self._ask(sql.NEWEST, *name, now(), query.limit)
             return [record_of(row) for row in rows]
-        parts = [Where(query)]
+        parts = [False]
         if query.until is not None:  # what was made before it and written after comes last
-            parts.insert(len(parts) if query.oldest_first else 0, Where(query, placed_later=True))
+            parts.insert(len(parts) if query.oldest_first else 0, True)
         found: list[CheckpointInfo] = []
-        for part in parts:
+        for placed_later in parts:
             left = None if query.limit is None else query.limit - len(found)
-            found += yield from self._matching(query, part, left)
+            if left != 0:
+                found += yield from self._matching(query, placed_later, left)
         return found
 
     def _matching(
-        self, query: Query, where: Where, limit: int | None
+        self, query: Query, placed_later: bool, limit: int | None
     ) -> PostgresPlan[list[CheckpointInfo]]:
+        where, is_merged = yield from self._found_by(query, placed_later, limit)
         if not query.tags:
-            return list(map(record_of, (yield from self._ask(*where.select(limit)))))
-        rows = yield from self._ask(*where.select(PAGE))
+            rows = yield from self._page(where, limit, is_merged=is_merged)
+            return list(map(record_of, rows))
+        page = PAGE if limit is None else min(PAGE, limit * _SPARE)
         found: list[CheckpointInfo] = []
+        last = None
         while True:
+            rows = yield from self._page(where, page, last, is_merged)
             found += filter(query.tagged, map(record_of, rows))
-            if (limit is not None and len(found) >= limit) or len(rows) < PAGE:
+            if (limit is not None and len(found) >= limit) or len(rows) < page:
                 return found[:limit]
-            rows = yield from self._ask(*where.select(PAGE, rows[-1][0]))
+            page, last = min(_LARGE_PAGE, page * _SPARE), rows[-1][0]
 
-    def heads(self, agent_id: str | None = None) -> PostgresPlan[list[SessionInfo]]:
+    def _found_by(
+        self, query: Query, placed_later: bool, limit: int | None
+    ) -> PostgresPlan[tuple[Where, bool]]:
+        """Return what records have to fulfil, and whether sessions tell which are the newest."""
+        where = Where(query, placed_later)
+        is_merged = limit is not None and where.is_merged
+        if not (query.tags and where.is_merged):
+            return where, is_merged
+        ((sessions,),) = yield from self._ask(*where.count_sessions(_MANY + 1))
+        if sessions <= _MANY:
+            return where, is_merged and sessions <= _FEW
+        # The tag is of so many that it says little of where the newest are.
+        where = Where(replace(query, tags={}), placed_later)
+        return where, limit is not None and where.is_merged
+
+    def _page(
+        self,
+        where: Where,
+        limit: int | None,
+        behind: int | None = None,
+        is_merged: bool = False,
+    ) -> PostgresPlan[list[Any]]:
+        """Return the rows that come next; of many sessions those touched last are read first."""
+        if limit is None or not is_merged:
+            return (yield from self._ask(*where.select(limit, behind)))
+        select = partial(where.merged, limit, behind)
+        return (yield from self._newest(where, select, limit, _SESSIONS))
+
+    def _newest(
+        self,
+        where: Where,
+        select: Callable[[int | None], tuple[Any, ...]],
+        limit: int,
+        number: int,
+    ) -> PostgresPlan[list[Any]]:
+        """Return rows of so many sessions touched last; of more, if those may have newer ones."""
+        while True:
+            last = yield from self._ask(*where.touched_last(number))
+            if not last:
+                return (yield from self._ask(*select(None)))
+            rows = yield from self._ask(*select(number))
+            if len(rows) == limit and span_of(rows[-1][0]) > last[0][0]:
+                return rows
+            number *= _SPARE
+
+    def heads(
+        self,
+        agent_id: str | None,
+        session_id: str | None,
+        limit: int | None,
+        before: str | None,
+    ) -> PostgresPlan[list[SessionInfo]]:
         """Return sessions, each with its newest record."""
-        if agent_id is not None and not is_text(agent_id):
-            return []
-        rows = yield from self._ask(sql.SELECT_HEADS, now(), agent_id)
+        where = Where(Query(agent_id=agent_id, session_id=session_id), by_sessions=True)
+        if before is not None:
+            where.begin_behind(before)
+        select = partial(where.heads, limit)
+        if limit is None:
+            rows = yield from self._ask(*select(None))
+        else:
+            rows = yield from self._newest(where, select, limit, limit + _SESSIONS)
         heads = ((record_of(row[:-1]), row[-1]) for row in rows)
         return [SessionInfo(head.agent_id, head.session_id, head, n) for head, n in heads]
 
@@ -158,13 +231,18 @@ def _session_of(query: Query) -> tuple[bytes, str, str] | None:
 class Where:
     """The conditions of a query; every value is bound, never written into the statement."""
 
-    def __init__(self, query: Query, placed_later: bool = False) -> None:
+    def __init__(self, query: Query, placed_later: bool = False, by_sessions: bool = False) -> None:
         self._conditions: list[str] = []
+        self._sessions: list[str] = []
+        """Those of them that are about the sessions of the records."""
         self._values: list[Any] = []
         self._records = sql.SELECT_RECORDS
         self._is_forward = query.oldest_first
+        self._by_sessions = by_sessions or is_by_sessions(query)
         self._order = sql.OLDEST_FIRST if query.oldest_first else sql.NEWEST_FIRST
         self._add_names(query)
+        for name, value in query.tags.items() if self._by_sessions else ():
+            self._sessions.append(sql.HAS_TAG.format(self._bind(list(numbers_of(name, value)))))
         if query.ids is not None:
             self._add("c.id = ANY ({})", [key_of(name) for name in set(query.ids)])
         if query.parent_id is not None:
@@ -172,7 +250,7 @@ class Where:
         if query.parent_ids is not None:
             self._add("c.parent = ANY ({})", [key_of(name) for name in set(query.parent_ids)])
         if query.handoff_target is not None:
-            self._add_text("c.target", query.handoff_target)
+            self._add_text(self._conditions, "c.target", query.handoff_target)
         if query.is_offered:
             self._add("c.target IS NOT NULL")
         if query.since is not None:
@@ -183,14 +261,13 @@ class Where:
         elif query.until is not None:
             self._add("c.seq < {}", bound_of(query.until))
         if query.before is not None:
-            older = "c.seq < (SELECT seq FROM holdfast.checkpoints WHERE id = {})"
-            self._add(older, key_of(query.before))
-        if not query.include_expired:
+            self._add(sql.OLDER_THAN, key_of(query.before))
+        if not query.include_expired and not by_sessions:
             self._add("(c.expires IS NULL OR c.expires > {})", now())
 
     def _add_names(self, query: Query) -> None:
         agent, session, prefix = query.agent_id, query.session_id, query.session_prefix
-        if name := _session_of(query):
+        if not self._by_sessions and (name := _session_of(query)):
             # Nothing to join: what the sessions would tell is known.
             self._records = sql.SELECT_RECORDS_OF_SESSION
             self._order = f"c.session{'' if query.oldest_first else ' DESC'}, {self._order}"
@@ -198,38 +275,98 @@ class Where:
             self._conditions.append(sql.OF_SESSION)
         else:
             if agent is not None:
-                self._add_text("s.agent", agent)
+                self._add_text(self._sessions, "s.agent", agent)
             if session is not None:
-                self._add_text("s.session", session)
-        if prefix is not None and self._can_hold(prefix):
+                self._add_text(self._sessions, "s.session", session)
+        if prefix is not None and self._can_hold(self._sessions, prefix):
             start = prefix[:128]
-            self._add("left(s.session, 128) >= {}", start)
-            self._add("left(s.session, 128) <= {}", start.ljust(128, "\U0010ffff"))
-            self._add("starts_with(s.session, {})", prefix)
+            last = start.ljust(128, "\U0010ffff")
+            self._sessions.append(f"left(s.session, 128) >= {self._bind(start)}")
+            self._sessions.append(f"left(s.session, 128) <= {self._bind(last)}")
+            self._sessions.append(f"starts_with(s.session, {self._bind(prefix)})")
+
+    def _bind(self, value: Any) -> str:
+        self._values.append(value)
+        return f"${len(self._values)}"
 
     def _add(self, condition: str, *values: Any) -> None:
-        first = len(self._values) + 1
-        self._values += values
-        numbers = [f"${number}" for number in range(first, first + len(values))]
-        self._conditions.append(condition.format(*numbers))
+        self._conditions.append(condition.format(*map(self._bind, values)))
 
-    def _add_text(self, column: str, text: str) -> None:
-        if self._can_hold(text):
-            self._add(f"left({column}, 128) = left({{}}, 128)", text)  # which an index can find
-            self._add(f"{column} = {{}}", text)
+    def _add_text(self, conditions: list[str], column: str, text: str) -> None:
+        if self._can_hold(conditions, text):  # the first of which an index can find
+            conditions.append(f"left({column}, 128) = left({self._bind(text)}, 128)")
+            conditions.append(f"{column} = {self._bind(text)}")
 
-    def _can_hold(self, text: str) -> bool:
+    def _can_hold(self, conditions: list[str], text: str) -> bool:
         if not is_text(text):
-            self._conditions.append("false")
+            conditions.append("false")
         return is_text(text)
+
+    def begin_behind(self, before: str) -> None:
+        """Leave out sessions whose newest record is not older than this one."""
+        key = self._bind(key_of(before))
+        self._conditions.append(sql.OLDER_THAN.format(key))
+        self._sessions.append(sql.TOUCHED_UNTIL.format(key, self._bind(now())))
+
+    @property
+    def is_merged(self) -> bool:
+        """Whether sessions tell which records are the newest."""
+        return self._by_sessions and not self._is_forward
 
     def select(self, limit: int | None, behind: int | None = None) -> tuple[Any, ...]:
         """Return the statement and its values; for what comes behind a place, if one is given."""
-        conditions, values = list(self._conditions), [*self._values]
-        if behind is not None:
-            values.append(behind)
-            conditions.append(f"c.seq {'>' if self._is_forward else '<'} ${len(values)}")
+        values, records = self._behind(behind)
+        if self._by_sessions:
+            records.append(sql.OF_SESSIONS.format(_all_of(self._sessions)))
+        else:
+            records += self._sessions
         values.append(limit)
-        where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
+        where = f"WHERE {' AND '.join(records)}" if records else ""
         statement = f"{self._records} {where} ORDER BY {self._order} LIMIT ${len(values)}"
         return statement, *values
+
+    def _behind(self, behind: int | None) -> tuple[list[Any], list[str]]:
+        values, records = [*self._values], [*self._conditions]
+        if behind is not None:
+            values.append(behind)
+            records.append(f"c.seq {'>' if self._is_forward else '<'} ${len(values)}")
+        return values, records
+
+    def touched_last(self, number: int) -> tuple[Any, ...]:
+        """Return the statement for when the last of so many sessions was touched."""
+        return self._of_sessions(sql.TOUCHED_LAST, [*self._values], number=number - 1)
+
+    def count_sessions(self, most: int) -> tuple[Any, ...]:
+        """Return the statement for how many sessions are meant, of so many that are counted."""
+        return self._of_sessions(sql.COUNT_SESSIONS, [*self._values], limit=most)
+
+    def merged(self, limit: int, behind: int | None, number: int | None) -> tuple[Any, ...]:
+        """Return the statement for the newest records of so many sessions."""
+        values, records = self._behind(behind)
+        return self._of_sessions(
+            sql.SELECT_MERGED, values, records=records, number=number, limit=limit
+        )
+
+    def heads(self, limit: int | None, number: int | None) -> tuple[Any, ...]:
+        """Return the statement for the newest record of each of so many sessions."""
+        return self._of_sessions(
+            sql.SELECT_HEADS,
+            [*self._values],
+            records=self._conditions,
+            number=number,
+            limit=limit,
+            now=now(),
+        )
+
+    def _of_sessions(
+        self, statement: str, values: list[Any], records: list[str] | None = None, **named: Any
+    ) -> tuple[Any, ...]:
+        used = {"sessions": _all_of(self._sessions), "records": _all_of(records or [])}
+        for name, value in named.items():
+            values.append(value)
+            used[name] = f"${len(values)}"
+        return statement.format(**used), *values
+
+
+def _all_of(conditions: list[str]) -> str:
+    return " AND ".join(conditions) or "true"

@@ -442,6 +442,187 @@ MIGRATIONS = (
         ORDER BY c.session DESC, c.seq DESC LIMIT _limit;
     END $$;
     """,
+    # 3
+    """
+    -- By which span of time its newest record was made, or a later one: see shared/touched.py. And
+    -- the numbers of the tags of its records: see shared/tags.py. As long as those of its older
+    -- records are not among them it is not filed.
+    ALTER TABLE holdfast.sessions ADD COLUMN touched bigint, ADD COLUMN tags bigint[] NOT NULL
+        DEFAULT '{}', ADD COLUMN filed boolean NOT NULL DEFAULT false;
+    ALTER TABLE holdfast.sessions ALTER COLUMN filed SET DEFAULT true;
+    UPDATE holdfast.sessions s SET touched = coalesce((
+        SELECT c.seq >> 30 FROM holdfast.checkpoints c WHERE c.session = s.key
+        ORDER BY c.session DESC, c.seq DESC LIMIT 1
+    ), 0);
+    ALTER TABLE holdfast.sessions ALTER COLUMN touched SET NOT NULL;
+    CREATE INDEX sessions_touched ON holdfast.sessions (touched);
+    CREATE INDEX sessions_agent_touched ON holdfast.sessions (left(agent, 128), touched);
+    CREATE INDEX sessions_tags ON holdfast.sessions USING gin (tags);
+    CREATE INDEX sessions_unfiled ON holdfast.sessions (key) WHERE NOT filed;
+    DROP INDEX holdfast.sessions_agent;
+    INSERT INTO holdfast.meta VALUES ('filing', 3);
+
+    -- A name with more values than eight is filed as such: the half for the value is zero.
+    CREATE FUNCTION holdfast.tags_with(_filed bigint[], _more bigint[]) RETURNS bigint[]
+    LANGUAGE sql IMMUTABLE AS $$
+        WITH every AS (SELECT DISTINCT u.t FROM unnest(_filed || _more) AS u (t)),
+        names AS (
+            SELECT e.t >> 32 AS name, count(*) > 8 OR bool_or(e.t & 4294967295 = 0) AS is_any
+            FROM every e GROUP BY 1
+        )
+        SELECT ARRAY(
+            SELECT DISTINCT CASE WHEN n.is_any THEN n.name << 32 ELSE e.t END
+            FROM every e JOIN names n ON n.name = e.t >> 32
+        )
+    $$;
+
+    DROP FUNCTION holdfast.keep(
+        bytea[], bytea[], bytea, bytea, bigint, bigint, bigint, bytea, bytea, bytea, bytea[],
+        bytea, text, bytea, bytea, text, text, bytea[], bytea[], bytea[], bytea[], bigint[],
+        bytea, bytea, bytea, bytea[]
+    );
+    DROP FUNCTION holdfast.remove(bytea[]);
+
+    -- What it returns is as before.
+    CREATE FUNCTION holdfast.keep(
+        _names bytea[], _data bytea[], _base bytea, _needed bytea,
+        _seq bigint, _expires bigint, _size bigint, _id bytea, _parent bytea, _root bytea,
+        _beneath bytea[], _sum bytea, _target text, _body bytea,
+        _session_name bytea, _agent text, _session text,
+        _scopes bytea[], _keys bytea[], _note_sums bytea[], _bodies bytea[], _note_expires bigint[],
+        _unless_scope bytea, _unless_key bytea, _follows bytea, _behind bytea[],
+        _tags bigint[]
+    ) RETURNS text LANGUAGE plpgsql AS $$
+    DECLARE
+        _made bigint := _seq / 1024;
+        _last bigint;
+        _head bytea;
+        _key bigint;
+        _touched bigint;
+        _filed bigint[] := '{}';
+        _taken bigint;
+    BEGIN
+        PERFORM pg_advisory_xact_lock_shared(hashtextextended('holdfast.saves', 0));
+        PERFORM holdfast.enter(_unless_scope, _unless_scope = ANY (_scopes), _session_name);
+        IF _unless_scope IS NOT NULL AND EXISTS (
+            SELECT FROM holdfast.notes WHERE scope = _unless_scope AND key = _unless_key
+        ) THEN
+            RETURN 'fenced';
+        END IF;
+        IF _id IS NOT NULL THEN
+            IF EXISTS (SELECT FROM holdfast.checkpoints WHERE id = _id) THEN
+                RETURN 'conflict';
+            END IF;
+            IF _base IS NOT NULL
+                AND NOT EXISTS (SELECT FROM holdfast.checkpoints WHERE id = _base)
+            THEN
+                RETURN 'base';
+            END IF;
+            IF _needed IS NOT NULL AND _needed IS DISTINCT FROM _base
+                AND NOT EXISTS (SELECT FROM holdfast.checkpoints WHERE id = _needed)
+            THEN
+                RETURN 'parent';
+            END IF;
+        END IF;
+        IF _scopes IS NOT NULL THEN
+            SELECT u.number INTO _taken
+            FROM unnest(_scopes, _keys) WITH ORDINALITY AS u (scope, key, number)
+            WHERE EXISTS (
+                SELECT FROM holdfast.notes n WHERE n.scope = u.scope AND n.key = u.key
+            )
+            ORDER BY u.number LIMIT 1;
+            IF FOUND THEN
+                RETURN _taken;
+            END IF;
+        END IF;
+        IF _id IS NOT NULL THEN
+            SELECT key, touched, tags INTO _key, _touched, _filed
+            FROM holdfast.sessions WHERE name = _session_name;
+            IF NOT FOUND THEN
+                INSERT INTO holdfast.sessions (name, agent, session, touched)
+                VALUES (_session_name, _agent, _session, _seq >> 30)
+                ON CONFLICT (name) DO NOTHING RETURNING key INTO _key;
+                IF NOT FOUND THEN
+                    SELECT key INTO STRICT _key FROM holdfast.sessions WHERE name = _session_name;
+                END IF;
+                _filed := '{}';
+            END IF;
+            SELECT c.seq, c.id INTO _last, _head FROM holdfast.checkpoints c
+            WHERE c.session >= _key AND c.session <= _key
+            ORDER BY c.session DESC, c.seq DESC LIMIT 1;
+            IF _follows IS NOT NULL AND _follows <> coalesce(_head, '') THEN
+                RETURN 'head';
+            END IF;
+            IF _behind IS NOT NULL THEN
+                SELECT max(seq) INTO _last FROM holdfast.checkpoints WHERE id = ANY (_behind);
+            END IF;
+            IF _last >= _seq THEN
+                _seq := _last + 1;
+            END IF;
+            IF _beneath IS NULL AND _base IS NOT NULL THEN
+                SELECT beneath INTO _beneath FROM holdfast.checkpoints
+                WHERE id = _base AND root = _root;
+            END IF;
+            LOOP
+                INSERT INTO holdfast.checkpoints
+                    (seq, made, session, expires, size, id, parent, root, beneath, sum, target,
+                    body)
+                VALUES (_seq, nullif(_made, _seq >> 10), _key, _expires, _size, _id, _parent, _root,
+                    _beneath, _sum, _target, _body)
+                ON CONFLICT (seq) DO NOTHING;
+                EXIT WHEN FOUND;
+                SELECT coalesce(min(c.seq), _seq) + 1 INTO _seq FROM (
+                    SELECT c.seq FROM holdfast.checkpoints c WHERE c.seq >= _seq
+                        AND NOT EXISTS (
+                            SELECT FROM holdfast.checkpoints n WHERE n.seq = c.seq + 1
+                        )
+                    ORDER BY c.seq LIMIT 1
+                ) AS c;
+            END LOOP;
+            -- Most saves are of a session that was touched just now, and has their tags.
+            IF _touched IS NULL OR _touched < _seq >> 30 OR NOT _tags <@ _filed THEN
+                _tags := ARRAY(
+                    SELECT t FROM unnest(_tags) AS u (t)
+                    WHERE t <> ALL (_filed) AND t >> 32 << 32 <> ALL (_filed)
+                );
+                IF _touched IS NULL OR _touched < _seq >> 30 OR cardinality(_tags) > 0 THEN
+                    UPDATE holdfast.sessions SET touched = greatest(touched, _seq >> 30),
+                        tags = holdfast.tags_with(tags, _tags)
+                    WHERE key = _key;
+                END IF;
+            END IF;
+        END IF;
+        IF _data IS NULL THEN
+            UPDATE holdfast.chunks SET written = holdfast.now() WHERE name = ANY (_names);
+        ELSIF cardinality(_names) > 0 THEN
+            PERFORM holdfast.keep_chunks(_names, _data);
+        END IF;
+        IF _scopes IS NOT NULL THEN
+            PERFORM holdfast.keep_notes(_scopes, _keys, _note_sums, _bodies, _note_expires);
+        END IF;
+        RETURN NULL;
+    END $$;
+
+    CREATE FUNCTION holdfast.remove(_ids bytea[]) RETURNS bigint LANGUAGE plpgsql AS $$
+    DECLARE
+        _removed bigint;
+        _sessions bigint[];
+    BEGIN
+        PERFORM pg_advisory_xact_lock(hashtextextended('holdfast.saves', 0));
+        DELETE FROM holdfast.notes WHERE scope = ANY (_ids);
+        WITH gone AS (
+            DELETE FROM holdfast.checkpoints WHERE id = ANY (_ids) RETURNING session
+        )
+        SELECT count(*), array_agg(DISTINCT session) INTO _removed, _sessions FROM gone;
+        DELETE FROM holdfast.sessions s WHERE s.key = ANY (_sessions)
+            AND NOT EXISTS (SELECT FROM holdfast.checkpoints c WHERE c.session = s.key);
+        UPDATE holdfast.sessions s SET touched = (
+            SELECT c.seq >> 30 FROM holdfast.checkpoints c WHERE c.session = s.key
+            ORDER BY c.session DESC, c.seq DESC LIMIT 1
+        ) WHERE s.key = ANY (_sessions);
+        RETURN _removed;
+    END $$;
+    """,
 )
 """What leads from each version of the schema to the next; never edited once released."""
 
@@ -453,7 +634,27 @@ SERVER = """
         current_setting('default_transaction_isolation'),
         to_regclass('holdfast.meta') IS NOT NULL
 """
-READ_VERSION = "SELECT version FROM holdfast.meta WHERE program = 'holdfast'"
+READ_VERSION = """
+    SELECT version, EXISTS (SELECT FROM holdfast.meta WHERE program = 'filing')
+    FROM holdfast.meta WHERE program = 'holdfast'
+"""
+UNFILED = """
+    SELECT c.session, c.seq, c.body FROM holdfast.checkpoints c
+    WHERE (c.session, c.seq) > ($1, $2) ORDER BY c.session, c.seq LIMIT $3
+"""
+FIRST_UNFILED = "SELECT min(key) FROM holdfast.sessions WHERE NOT filed"
+FILE = """
+    UPDATE holdfast.sessions s SET tags = holdfast.tags_with(s.tags, m.tags), filed = true
+    FROM (
+        SELECT u.key, array_remove(array_agg(u.tag), NULL) AS tags
+        FROM unnest($1::bigint[], $2::bigint[]) AS u (key, tag) GROUP BY u.key
+    ) AS m
+    WHERE s.key = m.key
+"""
+ALL_FILED = """
+    UPDATE holdfast.sessions SET filed = true WHERE NOT filed;
+    DELETE FROM holdfast.meta WHERE program = 'filing'
+"""
 BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
 COMMIT = "COMMIT"
 ROLLBACK = "ROLLBACK"
@@ -466,7 +667,7 @@ CREATE_META = """
 """
 WRITE_VERSION = "UPDATE holdfast.meta SET version = $1 WHERE program = 'holdfast'"
 
-KEEP = f"SELECT holdfast.keep({', '.join(f'${n}' for n in range(1, 27))})"
+KEEP = f"SELECT holdfast.keep({', '.join(f'${n}' for n in range(1, 28))})"
 ENTER = "SELECT holdfast.enter($1, $2, $3)"
 KEEP_CHUNKS = "SELECT holdfast.keep_chunks($1, $2)"
 END_IDLE = "SET LOCAL idle_in_transaction_session_timeout = 60000"
@@ -514,19 +715,60 @@ SELECT_NOTES = """
     ORDER BY seq LIMIT $3
 """
 
-SELECT_HEADS = f"""
-    SELECT {RECORD_COLUMNS}, (
-        SELECT count(*) FROM holdfast.checkpoints c
-        WHERE c.session = s.key AND (c.expires IS NULL OR c.expires > $1)
-    )
-    FROM holdfast.sessions s CROSS JOIN LATERAL (
-        SELECT * FROM holdfast.checkpoints c
-        WHERE c.session = s.key AND (c.expires IS NULL OR c.expires > $1)
-        ORDER BY {NEWEST_FIRST} LIMIT 1
+HAS_TAG = "(NOT s.filed OR s.tags && {})"
+TOUCHED_UNTIL = """
+    (s.touched <= (SELECT seq >> 30 FROM holdfast.checkpoints WHERE id = {0})
+        OR s.key IN (SELECT session FROM holdfast.checkpoints WHERE expires <= {1}))
+"""
+"""A session whose newest records have expired shows one of an earlier span."""
+COUNT_SESSIONS = """
+    SELECT count(*) FROM (
+        SELECT FROM holdfast.sessions s WHERE {sessions} LIMIT {limit}
+    ) AS s
+"""
+TOUCHED_LAST = """
+    SELECT s.touched FROM holdfast.sessions s WHERE {sessions}
+    ORDER BY s.touched DESC OFFSET {number} LIMIT 1
+"""
+SELECT_MERGED = f"""
+    SELECT {RECORD_COLUMNS} FROM (
+        SELECT s.agent, s.session, c.seq FROM (
+            SELECT s.key, s.agent, s.session FROM holdfast.sessions s WHERE {{sessions}}
+            ORDER BY s.touched DESC LIMIT {{number}}
+        ) AS s
+        CROSS JOIN LATERAL (
+            SELECT c.seq FROM holdfast.checkpoints c WHERE c.session = s.key AND {{records}}
+            ORDER BY c.session DESC, c.seq DESC LIMIT {{limit}}
+        ) AS c
+        ORDER BY c.seq DESC LIMIT {{limit}}
+    ) AS s
+    CROSS JOIN LATERAL (
+        SELECT * FROM holdfast.checkpoints c WHERE c.seq = s.seq OFFSET 0
     ) AS c
-    WHERE $2::text IS NULL OR (left(s.agent, 128) = left($2, 128) AND s.agent = $2)
-    ORDER BY {NEWEST_FIRST}
+    ORDER BY c.seq DESC
 """  # noqa: S608
+"""Each record is fetched by its place: OFFSET keeps any plan from reading all to join them."""
+OF_SESSIONS = "c.session = ANY (ARRAY(SELECT s.key FROM holdfast.sessions s WHERE {}))"
+SELECT_HEADS = f"""
+    SELECT {RECORD_COLUMNS.replace("s.", "c.").replace("c.session", "c.session_name")}, (
+        SELECT count(*) FROM holdfast.checkpoints n
+        WHERE n.session = c.session AND (n.expires IS NULL OR n.expires > {{now}})
+    )
+    FROM (
+        SELECT s.agent, s.session AS session_name, c.* FROM (
+            SELECT s.key, s.agent, s.session FROM holdfast.sessions s WHERE {{sessions}}
+            ORDER BY s.touched DESC LIMIT {{number}}
+        ) AS s
+        CROSS JOIN LATERAL (
+            SELECT * FROM holdfast.checkpoints c
+            WHERE c.session = s.key AND (c.expires IS NULL OR c.expires > {{now}})
+            ORDER BY c.session DESC, c.seq DESC LIMIT 1
+        ) AS c
+        WHERE {{records}} ORDER BY c.seq DESC LIMIT {{limit}}
+    ) AS c
+    ORDER BY c.seq DESC
+"""  # noqa: S608
+OLDER_THAN = "c.seq < (SELECT seq FROM holdfast.checkpoints WHERE id = {})"
 
 MATCH = """
     (SELECT id FROM holdfast.checkpoints WHERE id >= $1 AND id <= $2 AND id > $5

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
@@ -28,11 +29,15 @@ from holdfast.stores.postgres.rows import (
     session_name,
     text_bytes,
 )
-from holdfast.stores.shared.rows import Row
+from holdfast.stores.shared.rows import Row, metadata_in
+from holdfast.stores.shared.tags import FiledTags, numbers_of
 from holdfast.system import crash_points
+
+logger = logging.getLogger("holdfast")
 
 LARGE = 8 * 2**20
 """Chunks of more bytes than this are sent in several statements."""
+_TOLD = 100_000
 _NO_RECORD: Row = (None,) * 13
 
 
@@ -59,10 +64,14 @@ class PostgresWrites(PostgresReads):
                 f"{self.name} has default_transaction_isolation = {isolation!r}, under which saves "
                 "would fail: ALTER ROLE … SET default_transaction_isolation = 'read committed'"
             )
-        if not has_tables or (yield from self._version()) < sql.VERSION:
+        version, is_filing = (yield from self._version()) if has_tables else (0, False)
+        if version < sql.VERSION:
             yield from self._migrate()
+        if is_filing or 0 < version < sql.VERSION:
+            yield from self._file_tags()
 
-    def _version(self) -> PostgresPlan[int]:
+    def _version(self) -> PostgresPlan[tuple[int, bool]]:
+        """Return which version the tables are of, and whether records wait to be filed."""
         try:
             rows = yield from self._ask(sql.READ_VERSION)
         except UndefinedColumn:
@@ -78,7 +87,7 @@ class PostgresWrites(PostgresReads):
                 f"{self.name} has format {version}, this Holdfast reads up to {sql.VERSION}: "
                 "upgrade Holdfast to open it"
             )
-        return version
+        return version, bool(rows[0][1])
 
     def _migrate(self) -> PostgresPlan[None]:
         yield from self._run(sql.BEGIN)
@@ -89,11 +98,38 @@ class PostgresWrites(PostgresReads):
         ((has_tables,),) = yield from self._ask(sql.HAS_META)
         if not has_tables:
             yield from self._run(sql.CREATE_META)
-        version = yield from self._version()  # another process may have won
+        version, _ = yield from self._version()  # another process may have won
         for script in sql.MIGRATIONS[version:]:
             yield from self._run(script)
         yield from self._ask(sql.WRITE_VERSION, sql.VERSION)
         yield from self._run(sql.COMMIT)
+
+    def _file_tags(self) -> PostgresPlan[None]:
+        """File the sessions of an older store by the tags of their records, some at a time.
+
+        Others save meanwhile, and what they save is filed. Whoever is killed goes on there the next
+        time the store is opened; until then a session that is not filed is looked through.
+        """
+        ((first,),) = yield from self._ask(sql.FIRST_UNFILED)
+        session, seq, done = (0 if first is None else first), -(2**63), 0
+        known: dict[int, tuple[FiledTags, set[int]]] = {}
+        while rows := (yield from self._ask(sql.UNFILED, session, seq, PAGE)):
+            for key, _, body in rows:
+                filed, numbers = known.setdefault(key, (FiledTags(), set()))
+                numbers.update(filed.unfiled(metadata_in(body)))
+            session, seq, _ = rows[-1]
+            done += len(rows)
+            whole = {key: known.pop(key)[1] for key in list(known) if key != session}
+            yield from self._file(whole)
+            if done % _TOLD < len(rows):
+                logger.info("%s: %s checkpoints are filed by their tags", self.name, f"{done:,}")
+        yield from self._file({key: numbers for key, (_, numbers) in known.items()})
+        yield from self._run(sql.ALL_FILED)
+
+    def _file(self, tags: dict[int, set[int]]) -> PostgresPlan[None]:
+        if tags:
+            pairs = [(key, tag) for key, numbers in tags.items() for tag in (None, *numbers)]
+            yield from self._ask(sql.FILE, *map(list, zip(*pairs, strict=True)))
 
     def commit(self, commit: Commit | NotesOnly, lost: bool = False) -> PostgresPlan[None]:
         """Keep all, or raise why not.
@@ -114,7 +150,10 @@ class PostgresWrites(PostgresReads):
     def _keep(self, commit: Commit | NotesOnly) -> PostgresPlan[str | None]:
         """Keep all in one transaction, usually one statement; return why it was refused, if so."""
         names = sorted(commit.chunks)
-        record = *record_values(commit), *note_columns(commit.notes), *_conditions(commit)
+        record = (
+            *(*record_values(commit), *note_columns(commit.notes)),
+            *(*_conditions(commit), _tags_of(commit)),
+        )
         if sum(map(len, commit.chunks.values())) <= LARGE:
             data = [commit.chunks[name] for name in names]
             ((refusal,),) = yield from self._ask(sql.KEEP, names, data, *record)
@@ -225,6 +264,12 @@ def _conditions(commit: Commit | NotesOnly) -> Row:
     follows = None if commit.follows is None else key_of(commit.follows)
     behind = None if commit.behind is None else [key_of(each) for each in commit.behind]
     return (*fence, follows, behind)
+
+
+def _tags_of(commit: Commit | NotesOnly) -> list[int]:
+    if isinstance(commit, NotesOnly):
+        return []
+    return [numbers_of(*tag)[-1] for tag in commit.info.metadata.items()]
 
 
 def record_values(commit: Commit | NotesOnly) -> Row:

@@ -192,26 +192,31 @@ class RedisReads:
             leads = {member.partition(b"\0")[0] + b"\0" for member in members}
             return [Ordered(keys.targets, lead) for lead in sorted(leads)]
         if session is not None or query.session_prefix is not None:
-            sessions = yield from self._sessions(query)
+            sessions = yield from self._sessions(
+                agent, session, query.session_prefix or "", limit=_FEW + 1
+            )
             if len(sessions) <= _FEW:
                 return [Ordered(keys.session(*pair)) for pair in sessions]
         return [Ordered(keys.all if agent is None else keys.agent(agent))]
 
-    def _sessions(self, query: Query) -> RedisPlan[list[tuple[str, str]]]:
-        """Return sessions by their name or how it begins, of an agent or of all; a few of them."""
-        agent = query.agent_id
-        if query.session_id is not None:
-            low = as_bytes(query.session_id) + b"\0"
-        else:
-            low = as_bytes(query.session_prefix or "")
-        if agent is not None:
-            low = as_bytes(agent) + b"\0" + low
-        key = self.keys.sessions if agent is None else self.keys.agents
+    def _sessions(
+        self,
+        agent_id: str | None,
+        session_id: str | None,
+        prefix: str = "",
+        limit: int | None = None,
+    ) -> RedisPlan[list[tuple[str, str]]]:
+        """Return sessions by their name or how it begins, of an agent or of all."""
+        low = as_bytes(prefix) if session_id is None else as_bytes(session_id) + b"\0"
+        if agent_id is not None:
+            low = as_bytes(agent_id) + b"\0" + low
+        key = self.keys.sessions if agent_id is None else self.keys.agents
         first, past = byte_bounds(low)
         asked = ("ZRANGEBYLEX", key, b"[" + first, b"(" + past)
-        (members,) = yield [(*asked, "LIMIT", 0, _FEW + 1)]
+        page = () if limit is None else ("LIMIT", 0, limit)
+        (members,) = yield [(*asked, *page)]
         pairs = map(parted, members)
-        return [pair if agent is not None else pair[::-1] for pair in pairs]
+        return [pair if agent_id is not None else pair[::-1] for pair in pairs]
 
     def _first_of(
         self,
@@ -266,21 +271,45 @@ class RedisReads:
             gone = missing
         return [info for _, info in sorted(placed.values(), reverse=True, key=_PLACE)]
 
-    def heads(self, agent_id: str | None = None) -> RedisPlan[list[SessionInfo]]:
-        """Return every session with its newest checkpoint."""
-        if agent_id is None:
-            asked: RedisCommand = ("ZRANGE", self.keys.sessions, 0, -1)
+    def heads(
+        self,
+        agent_id: str | None,
+        session_id: str | None,
+        limit: int | None,
+        before: str | None,
+    ) -> RedisPlan[list[SessionInfo]]:
+        """Return sessions, each with its newest checkpoint."""
+        high = AFTER_ALL
+        if before is not None:
+            last = (yield from self._records([before])).get(before)
+            if last is None:
+                return []
+            high = last.place
+        if agent_id is not None and session_id is not None:
+            sessions = [(agent_id, session_id)]
         else:
-            first, past = byte_bounds(as_bytes(agent_id) + b"\0")
-            asked = ("ZRANGEBYLEX", self.keys.agents, b"[" + first, b"(" + past)
-        (members,) = yield [asked]
-        pairs = [parted(member) for member in members]
-        sessions = [pair if agent_id is not None else pair[::-1] for pair in pairs]
+            sessions = yield from self._sessions(agent_id, session_id)
         expired = yield from self.expired()
+        if limit is not None and not expired:  # then the newest of each is what its set says
+            sessions = (yield from self._touched_last(sessions, high))[:limit]
         found: list[tuple[bytes, SessionInfo]] = []
         for part in batches(sessions):
             found += yield from self._heads_of(part, expired)
-        return [head for _, head in sorted(found, reverse=True, key=_PLACE)]
+        in_order = sorted(found, reverse=True, key=_PLACE)
+        return [head for place, head in in_order if place < high][:limit]
+
+    def _touched_last(
+        self, sessions: list[tuple[str, str]], high: bytes
+    ) -> RedisPlan[list[tuple[str, str]]]:
+        """Return those whose newest record is below a place, the newest first; none is read."""
+        found: list[tuple[bytes, tuple[str, str]]] = []
+        for part in batches(sessions):
+            pages = yield [
+                Ordered(self.keys.session(*each)).page(b"", AFTER_ALL, 1) for each in part
+            ]
+            found += [(page[0], each) for page, each in zip(pages, part, strict=True) if page]
+        in_order = sorted(found, reverse=True, key=_PLACE)
+        return [each for place, each in in_order if place < high]
 
     def _heads_of(
         self, sessions: list[tuple[str, str]], expired: dict[tuple[str, str], list[IndexEntry]]

@@ -44,8 +44,15 @@ class PlannedStore(ABC):
     def query(self, query: Query) -> Any:
         return self._carry_out(self._plans.query, query)
 
-    def heads(self, agent_id: str | None = None) -> Any:
-        return self._carry_out(self._plans.heads, agent_id)
+    def heads(
+        self,
+        agent_id: str | None = None,
+        *,
+        session_id: str | None = None,
+        limit: int | None = None,
+        before: str | None = None,
+    ) -> Any:
+        return self._carry_out(self._plans.heads, agent_id, session_id, limit, before)
 
     def delete(self, checkpoint_ids: Collection[str]) -> Any:
         return self._carry_out(self._plans.delete, checkpoint_ids)

@@ -9,9 +9,9 @@ from typing import Any
 import ormsgpack
 
 from holdfast.core.codec import pack, unpack
-from holdfast.errors import CheckpointIntegrityError, InvalidArgumentError
+from holdfast.errors import CheckpointIntegrityError, HoldfastError, InvalidArgumentError
 from holdfast.model import CheckpointInfo, microseconds
-from holdfast.model.decoding import info_of_columns
+from holdfast.model.decoding import METADATA_IN_BODY, info_of_columns
 from holdfast.model.record import body_of
 from holdfast.stores.base import TIES, seq_of
 
@@ -75,6 +75,15 @@ def info_of(
     except CheckpointIntegrityError as error:
         reason = error.reason
     raise CheckpointIntegrityError((shown or id_of)(key), reason)
+
+
+def metadata_in(body: Any) -> dict[str, Any]:
+    """Return the metadata of a packed record; none of one that is damaged, which reading tells."""
+    try:
+        found = unpacked(body)[METADATA_IN_BODY]
+    except (HoldfastError, IndexError, KeyError, TypeError, ValueError):
+        return {}
+    return found if type(found) is dict else {}
 
 
 def unpacked(data: bytes) -> Any:

@@ -7,6 +7,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -20,9 +21,11 @@ from holdfast.errors import (
     StoreFormatError,
 )
 from holdfast.stores.shared.retry import Attempts, Rule, retry
+from holdfast.stores.shared.tags import FiledTags
 from holdfast.stores.sqlite import guard
 from holdfast.stores.sqlite import schema as sql
 from holdfast.stores.sqlite.errors import is_busy, translated
+from holdfast.stores.sqlite.writes import file_tags
 from holdfast.system import forks, patience, private_files
 
 T = TypeVar("T")
@@ -34,7 +37,40 @@ _SHORTEST_WAIT, _LONGEST_WAIT = 0.0001, 0.003
 _READERS_KEPT = 8
 _VIEW, _CHANGE = "BEGIN", "BEGIN IMMEDIATE"
 
+_FILED_AT_ONCE, _TOLD = 2000, 100_000
+_SESSIONS_KNOWN = 10_000
+
 _openings = count(1)
+
+
+def _tell(message: str, *args: object) -> None:
+    import logging  # which takes as long to import as a small command, and is hardly ever needed
+
+    logging.getLogger("holdfast").info(message, *args)
+
+
+def _version_of(db: sqlite3.Connection) -> int:
+    (version,) = db.execute("PRAGMA user_version").fetchone()
+    return int(version)
+
+
+def _next_version(db: sqlite3.Connection, before: int) -> int:
+    """Make the tables of the next version, unless another process has; return which they are of."""
+    found = _version_of(db)
+    if found != before:
+        return found
+    after = before + 1 if before else sql.VERSION
+    for statement in sql.statements(before, after):
+        db.execute(statement)
+    db.execute(f"PRAGMA application_id = {sql.APPLICATION_ID}")
+    db.execute(f"PRAGMA user_version = {after}")
+    return after
+
+
+def _file_some(db: sqlite3.Connection, filed: dict[int, FiledTags]) -> int:
+    if _version_of(db) != sql.FILING:  # another process was faster
+        return 0
+    return file_tags(db, filed, _FILED_AT_ONCE)
 
 
 class _Link:
@@ -208,16 +244,33 @@ class Connections:
         if not tables:
             db.execute("PRAGMA auto_vacuum = INCREMENTAL")
         self._patiently(db, "PRAGMA journal_mode = WAL")
-        self._patiently(db, "BEGIN IMMEDIATE")
+        if version > 0:
+            _tell("%s is brought from format %s to %s", self.name, version, sql.VERSION)
+        while version < sql.VERSION:
+            # Each is a transaction of its own: whoever is killed goes on there the next time.
+            if version == sql.FILING:
+                self._file_tags(db)
+            version = self._alone(db, partial(_next_version, before=version))
+
+    def _file_tags(self, db: sqlite3.Connection) -> None:
+        """File all records by their tags, some at a time."""
+        filed: dict[int, FiledTags] = {}
+        done = 0
+        while found := self._alone(db, partial(_file_some, filed=filed)):
+            done += found
+            if len(filed) > _SESSIONS_KNOWN:
+                filed.clear()
+            if done % _TOLD < found:
+                _tell("%s: %s checkpoints are filed by their tags", self.name, f"{done:,}")
+
+    def _alone(self, db: sqlite3.Connection, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Do work before the tables are as they should be, in a transaction."""
+        self._patiently(db, _CHANGE)
         try:
-            (version,) = db.execute(
-                "PRAGMA user_version"
-            ).fetchone()  # another process may have won
-            for statement in sql.statements(version, sql.VERSION):
-                db.execute(statement)
-            db.execute(f"PRAGMA application_id = {sql.APPLICATION_ID}")
-            db.execute(f"PRAGMA user_version = {sql.VERSION}")
+            self.allowance.begin(db)
+            done = work(db)
             db.execute("COMMIT")
+            return done
         except BaseException:
             db.execute("ROLLBACK")
             raise

@@ -96,7 +96,7 @@ def check(db: sqlite3.Connection, path: Path, version: int) -> None:
         raise StoreFormatError(f"{path} keeps its text as {encoding}, which no Holdfast makes")
     if len(entries) > _MOST_ENTRIES:
         raise StoreFormatError(f"{path} has more than {_MOST_ENTRIES} tables: it is no store")
-    problem = _problem(db, entries, _expected(version))
+    problem = _problem(db, entries, *_expected(version))
     if problem:
         raise StoreFormatError(
             f"{path} is not as Holdfast makes its files: {problem}. Nothing was read from it; "
@@ -114,8 +114,12 @@ def _read(db: sqlite3.Connection) -> tuple[str, list[Row]]:
     return encoding, entries
 
 
-def _problem(db: sqlite3.Connection, entries: list[Row], expected: dict[str, Row]) -> str:
-    ours = {table for _, table, _ in expected.values()}
+def _problem(
+    db: sqlite3.Connection,
+    entries: list[Row],
+    expected: dict[str, Row],
+    indexed: dict[str, set[str]],
+) -> str:
     names = [str(name).lower() for _, name, *_ in entries]
     if len({*names}) != len(names):
         return "two of its tables have one name"
@@ -133,10 +137,9 @@ def _problem(db: sqlite3.Connection, entries: list[Row], expected: dict[str, Row
     missing = sorted(expected.keys() - found.keys())
     if missing:
         return f"it has no {', '.join(missing[:_SHOWN])}"
-    for table in sorted(ours):
+    for table, indexes in indexed.items():
         # The text of an index says what it is over, whatever the entry of the index says.
-        indexes = {row[1] for row in db.execute(f"PRAGMA index_list({table})")}
-        added = indexes - expected.keys()
+        added = _indexes_of(db, table) - indexes
         if added:
             return f"{table} has an index {_shown(min(added))}"
     return ""
@@ -160,17 +163,23 @@ def _plain(text: object) -> str | None:
     return " ".join(text.split()) if isinstance(text, str) else None
 
 
+def _indexes_of(db: sqlite3.Connection, table: str) -> set[str]:
+    return {row[1] for row in db.execute(f"PRAGMA index_list({table})")}
+
+
 @cache
-def _expected(version: int) -> dict[str, Row]:
-    """Return what a file of that version holds: kind, table and text by name."""
+def _expected(version: int) -> tuple[dict[str, Row], dict[str, set[str]]]:
+    """Return what a file of that version holds: kind, table and text by name; indexes by table."""
     db = sqlite3.connect(":memory:", isolation_level=None)
     try:
         for statement in sql.statements(0, version):
             db.execute(statement)
         entries = db.execute(_ENTRIES, (_MOST_ENTRIES,)).fetchall()
+        tables = sorted({table for _, _, table, *_ in entries})
+        indexed = {table: _indexes_of(db, table) for table in tables}
     finally:
         db.close()
-    return {name: (kind, table, _plain(text)) for kind, name, table, _, text in entries}
+    return {name: (kind, table, _plain(text)) for kind, name, table, _, text in entries}, indexed
 
 
 class Allowance:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import partial
 from itertools import chain, islice
 from operator import itemgetter
@@ -14,11 +13,12 @@ from typing import Any
 from holdfast.errors import CheckpointIntegrityError
 from holdfast.model import microseconds
 from holdfast.stores.base import Query, Record, Stats, gather
-from holdfast.stores.shared.id_bounds import text_bounds, uuid_bounds
+from holdfast.stores.shared.id_bounds import uuid_bounds
 from holdfast.stores.shared.rows import Row, bound_of
 from holdfast.stores.sqlite import schema as sql
 from holdfast.stores.sqlite.guard import Allowance
-from holdfast.stores.sqlite.rows import RecordAtPlace, key_of, name_of, placed_of, record_of
+from holdfast.stores.sqlite.listing import heads_of, select, text_range
+from holdfast.stores.sqlite.rows import RecordAtPlace, key_of, name_of, now, placed_of, record_of
 
 BATCH = 500
 _BODY = -2
@@ -81,7 +81,7 @@ class SqliteReads:
             return list(measured(db.execute(statement, (*bounds, at_most))))
         rows: list[Row] = []
         for part in batches([key_of(scope) for scope in set(scopes)]):
-            among = sql.notes_among(len(part), following=after > 0)
+            among = sql.notes_among(len(part))
             statement = f"{sql.SELECT_NOTES} {among} {sql.BY_SEQ}"
             rows += measured(db.execute(statement, (*bounds, *part, at_most)))
         return sorted(rows, key=itemgetter(0))[:limit]
@@ -95,7 +95,7 @@ class SqliteReads:
             found += db.execute(sql.MATCH_UUID, (*uuids, past, limit)).fetchall()
         if len(found) < limit:
             text = past if isinstance(past, str) else ""
-            bounds = (*_bounds(prefix), text, limit - len(found))
+            bounds = (*text_range(prefix), text, limit - len(found))
             found += db.execute(sql.MATCH_TEXT, bounds).fetchall()
         return [name_of(row[0]) for row in found]
 
@@ -110,29 +110,34 @@ class SqliteReads:
         for bounds in _untils(query):
             left = None if query.limit is None else query.limit - len(found)
             part = replace(query, limit=left)
-            selected = self._allowance.measured(_select(db, part, *bounds), _BODY)
+            selected = self._allowance.measured(select(db, part, *bounds), _BODY)
             rows: Iterator[RecordAtPlace] = map(placed_of, selected)
             if query.tags:
                 rows = filter(lambda placed: query.tagged(placed[1]), rows)
             found += islice(rows, left)
         return found
 
-    def heads(self, db: sqlite3.Connection, agent_id: str | None) -> list[Row]:
-        """Return the rows of sessions, each with its newest record."""
-        where, values = ("WHERE s.agent = ?", (agent_id,)) if agent_id is not None else ("", ())
-        moment = now()
-        statement = f"{sql.SELECT_HEADS} {where} {sql.NEWEST_FIRST}"
-        rows = db.execute(statement, (moment, moment, *values))
-        return list(self._allowance.measured(rows, _BODY - 1))
+    def heads(
+        self,
+        db: sqlite3.Connection,
+        agent_id: str | None,
+        session_id: str | None,
+        limit: int | None,
+        before: str | None,
+    ) -> list[Row]:
+        """Return the rows of sessions, each with its newest record and how many it has."""
+        bound = None
+        if before is not None:
+            place = db.execute(sql.PLACE, (key_of(before),)).fetchone()
+            if place is None:
+                return []
+            (bound,) = place
+        rows = heads_of(db, Query(agent_id=agent_id, session_id=session_id), bound, now())
+        return list(islice(self._allowance.measured(rows, _BODY - 1), limit))
 
     def stats(self, db: sqlite3.Connection) -> Stats:
         """Return what there is."""
-        return Stats(*db.execute(sql.STATS, {"now": now()}).fetchone())
-
-
-def now() -> int:
-    """Return microseconds since 1970."""
-    return microseconds(datetime.now(UTC))
+        return Stats(*db.execute(sql.STATS, (now(),)).fetchone())
 
 
 def batches(rows: list[Any]) -> Iterator[list[Any]]:
@@ -150,12 +155,6 @@ def _in_parts(query: Query) -> list[Query] | None:
     return None
 
 
-def _bounds(prefix: str) -> tuple[str, str | bytes]:
-    """Return the bounds of a prefix; any bytes come after all text."""
-    low, high = text_bounds(prefix)
-    return low, b"" if high is None else high
-
-
 def _untils(query: Query) -> list[tuple[str, list[Any]]]:
     """Return what ``until`` requires, in parts that come one after the other."""
     if query.until is None:
@@ -166,51 +165,3 @@ def _untils(query: Query) -> list[tuple[str, list[Any]]]:
         (sql.MADE_UNTIL, [place]),
     ]
     return parts[::-1] if query.oldest_first else parts
-
-
-def _select(
-    db: sqlite3.Connection, query: Query, condition: str, bound: list[Any]
-) -> sqlite3.Cursor:
-    where, values = _where(query, condition, bound)
-    # Tags are compared by the caller, so with them the statement cannot know where to stop.
-    limit = -1 if query.limit is None or query.tags else query.limit
-    order = sql.OLDEST_FIRST if query.oldest_first else sql.NEWEST_FIRST
-    statement = f"{sql.SELECT_RECORDS} {where} {order} LIMIT ?"
-    return db.execute(statement, (*values, limit))
-
-
-def _where(query: Query, condition: str, bound: list[Any]) -> tuple[str, list[Any]]:
-    """Return the conditions of a query; every value is bound, never written into the statement."""
-    conditions = [condition] if condition else []
-    values = [*bound]
-
-    def require(condition: str, *bound: Any) -> None:
-        conditions.append(condition)
-        values.extend(bound)
-
-    if query.ids is not None:
-        keys = [key_of(i) for i in query.ids]
-        require(f"c.id IN ({','.join('?' * len(keys))})", *keys)
-    if query.agent_id is not None:
-        require("s.agent = ?", query.agent_id)
-    if query.session_id is not None:
-        require("s.session = ?", query.session_id)
-    if query.session_prefix is not None:
-        low, high = _bounds(query.session_prefix)
-        require("s.session >= ? AND s.session < ?", low, high)
-    if query.parent_id is not None:
-        require("c.parent = ?", key_of(query.parent_id))
-    if query.parent_ids is not None:
-        parents = [key_of(i) for i in query.parent_ids]
-        require(f"c.parent IN ({','.join('?' * len(parents))})", *parents)
-    if query.handoff_target is not None:
-        require("c.target = ?", query.handoff_target)
-    if query.is_offered:
-        require("c.target IS NOT NULL")
-    if query.since is not None:
-        require(sql.MADE_SINCE, bound_of(query.since), microseconds(query.since))
-    if query.before is not None:
-        require(sql.OLDER_THAN, key_of(query.before))
-    if not query.include_expired:
-        require(sql.ALIVE, now())
-    return ("WHERE " + " AND ".join(conditions) if conditions else ""), values

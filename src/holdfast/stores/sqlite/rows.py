@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from holdfast.model import CheckpointInfo, microseconds, moment
 from holdfast.stores.base import Note
 from holdfast.stores.shared.id_bounds import uuid_bytes, uuid_text
@@ -9,6 +11,11 @@ from holdfast.stores.shared.rows import Row, info_of, made_at, packed_body
 
 RecordAtPlace = tuple[int, CheckpointInfo]
 """A record with its place."""
+
+
+def now() -> int:
+    """Return microseconds since 1970."""
+    return microseconds(datetime.now(UTC))
 
 
 def key_of(name: str) -> bytes | str:

@@ -55,10 +55,51 @@ MIGRATIONS = (
     ALTER TABLE checkpoints ADD COLUMN made INTEGER;
     CREATE INDEX checkpoints_made ON checkpoints (made) WHERE made IS NOT NULL;
     """,
+    # 4
+    """
+    -- The span of time of its newest record, or a later one: see shared/touched.py.
+    ALTER TABLE sessions ADD COLUMN touched INTEGER NOT NULL DEFAULT -9223372036854775808;
+    UPDATE sessions SET touched = (
+        SELECT c.seq >> 30 FROM checkpoints c WHERE c.session = key ORDER BY c.seq DESC LIMIT 1
+    ) WHERE EXISTS (SELECT 1 FROM checkpoints c WHERE c.session = key);
+    CREATE INDEX sessions_touched ON sessions (touched);
+    CREATE INDEX sessions_agent ON sessions (agent, touched);
+    CREATE INDEX sessions_session ON sessions (session);
+
+    CREATE TABLE tags (
+        tag     INTEGER NOT NULL,    -- a number for a name and a value: see shared/tags.py
+        session INTEGER NOT NULL,
+        PRIMARY KEY (tag, session)
+    ) WITHOUT ROWID;
+    -- The records from this place on are filed by their tags, and all once the table is gone.
+    CREATE TABLE filing (place INTEGER NOT NULL);
+    INSERT INTO filing SELECT coalesce(max(seq), 0) + 1 FROM checkpoints;
+    """,
+    # 5
+    """
+    DROP TABLE filing;
+    CREATE INDEX notes_scope ON notes (scope);
+    """,
+    # 6
+    """
+    CREATE INDEX checkpoints_parent ON checkpoints (parent) WHERE parent IS NOT NULL;
+    """,
 )
-"""What leads from each version of the file to the next; never edited once released."""
+"""What leads from each version of the file to the next, each in a transaction of its own.
+
+Never edited once released.
+"""
 
 VERSION = len(MIGRATIONS)
+FILING = 4
+"""The version in which records are being filed by their tags, step by step."""
+FILED_FROM = "SELECT place FROM filing"
+FILED = "UPDATE filing SET place = ?"
+UNFILED = """
+    SELECT seq, session, body FROM checkpoints WHERE seq < ? ORDER BY seq DESC LIMIT ?
+"""
+COUNT_UNFILED = "SELECT count(*) FROM checkpoints WHERE seq < ?"
+INSERT_TAG = "INSERT INTO tags (tag, session) VALUES (?, ?) ON CONFLICT DO NOTHING"
 
 
 def statements(before: int, after: int) -> list[str]:
@@ -74,6 +115,14 @@ INSERT_CHECKPOINT = """
     INSERT INTO checkpoints (seq, made, id, session, parent, expires, target, root, size, body, sum)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
+TOUCH = "UPDATE sessions SET touched = ? WHERE key = ? AND touched < ?"
+TOUCHED_BEFORE = """
+    UPDATE sessions SET touched = coalesce(
+        (SELECT c.seq >> 30 FROM checkpoints c WHERE c.session = key ORDER BY c.seq DESC LIMIT 1),
+        -9223372036854775808
+    ) WHERE key = ?
+"""
+"""For a session that records were removed from."""
 LAST_OF_SESSION = "SELECT seq, id FROM checkpoints WHERE session = ? ORDER BY seq DESC LIMIT 1"
 PLACE = "SELECT seq FROM checkpoints WHERE id = ?"
 FREE_PLACE = """
@@ -105,6 +154,9 @@ RECORD_COLUMNS = """
 SELECT_RECORDS = f"""
     SELECT {RECORD_COLUMNS} FROM checkpoints c JOIN sessions s ON s.key = c.session
 """  # noqa: S608
+SELECT_OF_SESSIONS = SELECT_RECORDS.replace(
+    "FROM checkpoints c", "FROM checkpoints c INDEXED BY checkpoints_session"
+)
 ALIVE = "(c.expires IS NULL OR c.expires > ?)"
 NEWEST_FIRST = "ORDER BY c.seq DESC"
 OLDEST_FIRST = "ORDER BY c.seq"
@@ -115,19 +167,42 @@ PLACED_LATER = "c.seq IN (SELECT seq FROM checkpoints WHERE +seq >= ? AND made <
 """Made before a time and written after: those that MADE_UNTIL leaves out, and very few."""
 OLDER_THAN = "c.seq < (SELECT seq FROM checkpoints WHERE id = ?)"
 
-SELECT_HEADS = f"""
-    SELECT {RECORD_COLUMNS},
-        (SELECT count(*) FROM checkpoints c WHERE c.session = s.key AND {ALIVE})
-    FROM sessions s JOIN checkpoints c ON c.seq = (
-        SELECT c.seq FROM checkpoints c WHERE c.session = s.key AND {ALIVE} {NEWEST_FIRST} LIMIT 1
-    )
+BY_SESSION = "c.session IN (SELECT s.key FROM sessions s WHERE {})"
+OF_SESSION = "c.session = ?"
+SELECT_SESSIONS = "SELECT s.key, s.touched FROM sessions s WHERE {} ORDER BY {}s.touched DESC"
+HAS_TAG = "s.key IN (SELECT t.session FROM tags t WHERE t.tag IN ({}))"
+"""For a tag of few sessions, which are found by it."""
+HAS_COMMON_TAG = "EXISTS (SELECT 1 FROM tags t WHERE t.session = s.key AND t.tag IN ({}))"
+"""For a tag of many, which are looked through in their order until there are enough."""
+COUNT_TAGGED = "SELECT count(*) FROM (SELECT 1 FROM tags WHERE tag IN ({}) LIMIT ?)"
+
+SELECT_HEAD = f"""
+    SELECT {RECORD_COLUMNS}, (SELECT count(*) FROM checkpoints n WHERE n.session = c.session)
+    FROM checkpoints c JOIN sessions s ON s.key = c.session
+    WHERE c.session = ? {NEWEST_FIRST} LIMIT 1
 """  # noqa: S608
+SELECT_LIVE_HEAD = f"""
+    SELECT {RECORD_COLUMNS}, (
+        SELECT count(*) FROM checkpoints n
+        WHERE n.session = c.session AND (n.expires IS NULL OR n.expires > :now)
+    )
+    FROM checkpoints c JOIN sessions s ON s.key = c.session
+    WHERE c.session = :session AND (c.expires IS NULL OR c.expires > :now) {NEWEST_FIRST} LIMIT 1
+"""  # noqa: S608
+"""The same where records have expired; else nothing but the index is read to count them."""
+HAS_EXPIRED = "SELECT 1 FROM checkpoints WHERE expires <= ? LIMIT 1"
+TOUCHED_UNTIL = """
+    (s.touched <= ? OR s.key IN (SELECT session FROM checkpoints WHERE expires <= ?))
+"""
+"""A session whose newest records have expired shows one of an earlier span."""
 
 MATCH_UUID = "SELECT id FROM checkpoints WHERE id BETWEEN ? AND ? AND id > ? ORDER BY id LIMIT ?"
 MATCH_TEXT = "SELECT id FROM checkpoints WHERE id >= ? AND id < ? AND id > ? ORDER BY id LIMIT ?"
 DELETE = "DELETE FROM checkpoints WHERE id = ?"
 DELETE_NOTES = "DELETE FROM notes WHERE scope = ?"
 SWEEP = "DELETE FROM checkpoints WHERE expires <= ?"
+SESSION_OF = "SELECT session FROM checkpoints WHERE id = ?"
+SESSIONS_EXPIRED = "SELECT DISTINCT session FROM checkpoints WHERE expires <= ?"
 SWEEP_NOTES = """
     DELETE FROM notes WHERE expires <= :now
         OR scope IN (SELECT id FROM checkpoints WHERE expires <= :now)
@@ -136,16 +211,16 @@ SWEEP_NOTES = """
 OLD_CHUNKS = "SELECT seq, name, length(data) FROM chunks WHERE written < ?"
 DROP_CHUNK = "DELETE FROM chunks WHERE seq = ? AND written < ?"
 
-STATS = """
-    SELECT
-        (SELECT count(*) FROM checkpoints c WHERE (c.expires IS NULL OR c.expires > :now)),
-        (SELECT count(DISTINCT session) FROM checkpoints c
-            WHERE (c.expires IS NULL OR c.expires > :now)),
-        (SELECT count(length(data)) FROM chunks),
-        (SELECT coalesce(sum(size), 0) FROM checkpoints c
-            WHERE (c.expires IS NULL OR c.expires > :now)),
-        (SELECT coalesce(sum(length(data)), 0) FROM chunks)
-"""
+STATS = f"""
+    SELECT c.checkpoints, c.sessions, k.chunks, c.logical, k.stored
+    FROM (
+        SELECT count(*) AS checkpoints, count(DISTINCT session) AS sessions,
+            coalesce(sum(size), 0) AS logical
+        FROM checkpoints c WHERE {ALIVE}
+    ) AS c, (
+        SELECT count(length(data)) AS chunks, coalesce(sum(length(data)), 0) AS stored FROM chunks
+    ) AS k
+"""  # noqa: S608
 """Chunks are counted row by row: a plain count(*) of SQLite's cannot be stopped half-way."""
 
 
@@ -154,9 +229,6 @@ def select_chunks(count: int) -> str:
     return f"SELECT name, data FROM chunks WHERE name IN ({','.join('?' * count)})"  # noqa: S608
 
 
-def notes_among(count: int, following: bool) -> str:
-    """Return the condition for notes of so many scopes; who follows begins at a place near the end.
-
-    The plus keeps SQLite from reading a whole scope by its index to find its last few notes.
-    """
-    return f"AND {'+' if following else ''}scope IN ({','.join('?' * count)})"
+def notes_among(count: int) -> str:
+    """Return the condition for notes of so many scopes."""
+    return f"AND scope IN ({','.join('?' * count)})"

@@ -128,8 +128,15 @@ class SqliteStore(Store):
     def query(self, query: Query) -> list[CheckpointInfo]:
         return [info for _, info in self._db.read(lambda db: self._reads.query(db, query))]
 
-    def heads(self, agent_id: str | None = None) -> list[SessionInfo]:
-        rows = self._db.read(lambda db: self._reads.heads(db, agent_id))
+    def heads(
+        self,
+        agent_id: str | None = None,
+        *,
+        session_id: str | None = None,
+        limit: int | None = None,
+        before: str | None = None,
+    ) -> list[SessionInfo]:
+        rows = self._db.read(lambda db: self._reads.heads(db, agent_id, session_id, limit, before))
         heads = ((record_of(row[:-1]), row[-1]) for row in rows)
         return [SessionInfo(head.agent_id, head.session_id, head, n) for head, n in heads]
 

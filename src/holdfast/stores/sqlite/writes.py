@@ -20,11 +20,13 @@ from holdfast.errors import (
 )
 from holdfast.model import microseconds
 from holdfast.stores.base import NOTE_TIES, Commit, NotesOnly, place_after
-from holdfast.stores.shared.rows import Row, check_time
+from holdfast.stores.shared.rows import Row, check_time, metadata_in
+from holdfast.stores.shared.tags import FiledTags
+from holdfast.stores.shared.touched import span_of
 from holdfast.stores.sqlite import schema as sql
 from holdfast.stores.sqlite.pending import Pending
-from holdfast.stores.sqlite.reads import BATCH, now
-from holdfast.stores.sqlite.rows import key_of, name_of, note_row, record_row
+from holdfast.stores.sqlite.reads import BATCH
+from holdfast.stores.sqlite.rows import key_of, name_of, note_row, now, record_row
 from holdfast.system import crash_points
 
 _SESSIONS_KNOWN = 10_000
@@ -37,9 +39,14 @@ class SqliteWrites:
         self._removals = removals
         self._session_keys: dict[tuple[str, str], int] = {}
         self._new_sessions: dict[tuple[str, str], int] = {}
+        self._tags: dict[int, FiledTags] = {}
+        self._is_settled = True
 
     def commit(self, db: sqlite3.Connection, batch: list[Pending]) -> None:
         """Write all that can be kept; what cannot be is told why."""
+        if not self._is_settled:  # what was written last was taken back
+            self._tags.clear()
+        self._is_settled = False
         self._new_sessions = {}
         chunks: list[Row] = []
         crash_points.reach("sqlite:begun")
@@ -60,7 +67,9 @@ class SqliteWrites:
         crash_points.reach("sqlite:committed")
         if len(self._session_keys) > _SESSIONS_KNOWN:
             self._session_keys.clear()
+            self._tags.clear()
         self._session_keys.update(self._new_sessions)
+        self._is_settled = True
 
     def _insert(self, db: sqlite3.Connection, commit: Commit | NotesOnly) -> None:
         removals = commit.removals if isinstance(commit, NotesOnly) else None
@@ -113,24 +122,54 @@ class SqliteWrites:
         except sqlite3.IntegrityError as error:
             if "checkpoints.seq" not in str(error):
                 raise CheckpointConflictError(info.checkpoint_id) from None
-            (free,) = db.execute(sql.FREE_PLACE, (seq,)).fetchone()
+            (seq,) = db.execute(sql.FREE_PLACE, (seq,)).fetchone()
             try:
-                db.execute(sql.INSERT_CHECKPOINT, record_row(info, key, free))
+                db.execute(sql.INSERT_CHECKPOINT, record_row(info, key, seq))
             except sqlite3.IntegrityError:
                 raise CheckpointConflictError(info.checkpoint_id) from None
+        if last is None or span_of(seq) > span_of(last[0]):
+            db.execute(sql.TOUCH, (span_of(seq), key, span_of(seq)))
+        if info.metadata:
+            filed = self._tags.setdefault(key, FiledTags())
+            for tag in filed.unfiled(info.metadata):
+                db.execute(sql.INSERT_TAG, (tag, key))
+
+
+def file_tags(db: sqlite3.Connection, filed: dict[int, FiledTags], limit: int) -> int:
+    """File the newest records that are not filed by their tags yet; return how many there were.
+
+    What is damaged has no tags, and reading it says so.
+    """
+    place = max((row[0] for row in db.execute(sql.FILED_FROM)), default=None)
+    tags: list[Row] = []
+    found = 0
+    for seq, session, body in db.execute(sql.UNFILED, (place, limit)):
+        known = filed.setdefault(session, FiledTags())
+        tags += [(tag, session) for tag in known.unfiled(metadata_in(body))]
+        place, found = seq, found + 1
+    db.executemany(sql.INSERT_TAG, tags)
+    db.execute(sql.FILED, (place,))
+    return found
 
 
 def delete(db: sqlite3.Connection, checkpoint_ids: Collection[str]) -> int:
     """Remove records and all notes of these scopes; return how many records there were."""
     keys = [(key_of(checkpoint_id),) for checkpoint_id in checkpoint_ids]
+    sessions = {row for key in keys for row in db.execute(sql.SESSION_OF, key)}
     db.executemany(sql.DELETE_NOTES, keys)
-    return db.executemany(sql.DELETE, keys).rowcount
+    removed = db.executemany(sql.DELETE, keys).rowcount
+    db.executemany(sql.TOUCHED_BEFORE, sessions)
+    return removed
 
 
 def sweep(db: sqlite3.Connection, moment: datetime) -> int:
     """Remove expired records with their notes, and expired notes; return how many records."""
+    bound = (microseconds(moment),)
+    sessions = db.execute(sql.SESSIONS_EXPIRED, bound).fetchall()
     db.execute(sql.SWEEP_NOTES, {"now": microseconds(moment)})
-    return db.execute(sql.SWEEP, (microseconds(moment),)).rowcount
+    removed = db.execute(sql.SWEEP, bound).rowcount
+    db.executemany(sql.TOUCHED_BEFORE, sessions)
+    return removed
 
 
 def dead_chunks(db: sqlite3.Connection, live: Collection[bytes], bound: int) -> list[Row]:
