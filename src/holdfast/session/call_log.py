@@ -7,7 +7,7 @@ attempt made), ``passed`` (a resumed program does not make again what comes befo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -101,7 +101,7 @@ class CallLog:
                 return effect
         return None
 
-    def left_standing(self, digest: str, reused: Collection[str | None]) -> Effect | None:
+    def left_standing(self, digest: str, is_reused: Callable[[str], bool]) -> Effect | None:
         """Return an equal call that cannot be undone, of a way or an attempt that was left.
 
         One whose end is unknown too: it may stand.
@@ -109,7 +109,7 @@ class CallLog:
         for effect_id in self._by_digest.get(digest, ()):
             effect = self._effects[effect_id]
             is_left = effect.left or effect.abandoned
-            is_taken = effect_id in self._reused or effect_id in reused
+            is_taken = effect_id in self._reused or is_reused(effect_id)
             if is_left and effect.status in ("done", "started") and not is_taken:
                 return effect
         return None

@@ -190,8 +190,7 @@ class CallHistory:
         """Return an equal call that cannot be undone, of a way that was left since."""
         if not effect.is_final:
             return None
-        reused = {call.reused for call in self._journal.calls}
-        found = self._log.left_standing(effect.digest, reused)
+        found = self._log.left_standing(effect.digest, self._journal.is_reused)
         if found is not None and found.status == "started":
             if found.id in self._journal.retried:
                 return None

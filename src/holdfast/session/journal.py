@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import Any
@@ -25,7 +26,8 @@ class CallJournal:
     """Calls since the head, and earlier ones of blocks that the program is still in.
 
     A resumed program makes them again, one by one. It has to make those since the head, as the
-    state does not hold yet what they gave; the earlier ones it may.
+    state does not hold yet what they gave; the earlier ones it may. What is asked at every call is
+    answered without looking at all of them.
     """
 
     def __init__(
@@ -35,11 +37,18 @@ class CallJournal:
         loose: Collection[Block] = (),
         waits: bool = True,
     ) -> None:
-        self._calls = {call.index: call for call in calls}
-        self._places = {call.id: call.index for call in self._calls.values()}
-        self._waiting = sorted(self._calls) if waits else []
-        self._cut: list[int] = []
-        self._earlier = list(earlier)
+        self._calls: dict[int, Effect] = {}
+        self._places: dict[str, int] = {}
+        self._started: set[int] = set()
+        self._by_key: dict[tuple[str, str], set[int]] = {}
+        self._reused: Counter[str] = Counter()
+        self._waiting, self._cut, self._earlier = _Awaited(), _Awaited(), _Awaited()
+        for call in sorted(calls, key=lambda call: call.index):
+            self.put(call)
+            if waits:
+                self._waiting.add(call)
+        for call in earlier:
+            self._earlier.add(call)
         self._loose = loose
         self.retried: set[str] = set()
         """Calls of unknown end that the user wants made again."""
@@ -47,47 +56,67 @@ class CallJournal:
     @property
     def calls(self) -> list[Effect]:
         """All calls since the head in the order in which they were begun."""
-        return [self._calls[index] for index in sorted(self._calls)]
+        return self._at(self._calls)
+
+    def _at(self, indexes: Iterable[int]) -> list[Effect]:
+        return [self._calls[index] for index in sorted(indexes)]
 
     @property
     def earlier(self) -> list[Effect]:
         """Calls before the head that the program may make again."""
-        return list(self._earlier)
+        return self._earlier.every()
 
     def waiting(self, block: Block) -> list[Effect]:
         """Return calls of a block since the head that the program has not made again yet."""
-        return [call for i in self._waiting if (call := self._calls[i]).block == block]
+        return [self._calls[call.index] for call in self._waiting.of(block)]
 
     @property
     def all_waiting(self) -> list[Effect]:
         """The same of all blocks."""
-        return [self._calls[index] for index in self._waiting]
+        return [self._calls[call.index] for call in self._waiting.every()]
 
     def put(self, effect: Effect) -> None:
         """Record a call, or what became of it."""
+        self._forget(effect.index)
         self._calls[effect.index] = effect
         self._places[effect.id] = effect.index
+        if effect.status == "started":
+            self._started.add(effect.index)
+        if effect.key is not None:
+            self._by_key.setdefault((effect.tool, effect.key), set()).add(effect.index)
+        if effect.reused is not None:
+            self._reused[effect.reused] += 1
 
     def drop(self, effect: Effect) -> None:
         """Forget a call that was not begun after all."""
-        self._calls.pop(effect.index, None)
+        self._forget(effect.index)
         self._places.pop(effect.id, None)
+
+    def _forget(self, index: int) -> None:
+        known = self._calls.pop(index, None)
+        if known is None:
+            return
+        self._started.discard(index)
+        if known.key is not None:
+            self._by_key[known.tool, known.key].discard(index)
+        if known.reused is not None:
+            self._reused[known.reused] -= 1
 
     def interrupted(self, effect: Effect) -> None:
         """Know that a call was cut off: its end is unknown, and the next equal call is this one."""
         self.put(effect)
-        self._cut.append(effect.index)
+        self._cut.add(effect)
 
     def unclaim(self, call: Effect) -> None:
         """Let a call wait again."""
         if call.index in self._calls and self._calls[call.index].id == call.id:
             self.interrupted(call)
         else:
-            self._earlier.insert(0, call)
+            self._earlier.add(call, first=True)
 
     def forget(self) -> None:
         """Have nothing made again: the run goes on elsewhere."""
-        self._waiting, self._cut, self._earlier = [], [], []
+        self._waiting, self._cut, self._earlier = _Awaited(), _Awaited(), _Awaited()
 
     def find(self, effect_id: str) -> Effect | None:
         """Return the call of that id, as it is recorded since the head."""
@@ -100,42 +129,44 @@ class CallJournal:
         Calls that were made at the same time may come in another order. A call that was never
         recorded, while others of its block wait to be made again, is a divergence.
         """
-        for call in self._earlier:
-            if _same(call, effect):
-                self._earlier.remove(call)
-                return call
-        for places in (self._waiting, self._cut):
-            for index in places:
-                if _same(self._calls[index], effect):
-                    places.remove(index)
-                    return self._calls[index]
-        if effect.key is None and self.waiting(effect.block):
+        earlier = self._earlier.take(effect)
+        if earlier is not None:
+            return earlier
+        for awaited in (self._waiting, self._cut):
+            found = awaited.take(effect)
+            if found is not None:
+                return self._calls[found.index]
+        if self.is_left_by(effect):
             if effect.block not in self._loose:
                 raise divergence(f"the program calls {effect}", self.waiting(effect.block)[0])
             return None
-        self._earlier = [call for call in self._earlier if call.block != effect.block]
+        self._earlier.drop(effect.block)
         return None
 
     def is_left_by(self, effect: Effect) -> bool:
         """Return whether a program that makes this call goes another way than the one recorded."""
-        return effect.key is None and bool(self.waiting(effect.block))
+        return effect.key is None and self._waiting.has(effect.block)
 
     def leave(self, block: Block) -> list[Effect]:
         """Take out what waits to be made again in a block: the program goes another way."""
         left = self.waiting(block)
+        self._waiting.drop(block)
         for call in left:
-            self._waiting.remove(call.index)
-            del self._calls[call.index]
-        self._earlier = [call for call in self._earlier if call.block != block]
+            self.drop(call)
+        self._earlier.drop(block)
         return left
 
     def unknown(self) -> list[Effect]:
         """Return calls that were begun and of whose end nothing is known."""
-        return [call for call in self.calls if call.status == "started"]
+        return self._at(self._started)
 
     def with_key(self, tool: str, key: str) -> list[Effect]:
         """Return the calls of a tool under a key."""
-        return [call for call in self.calls if (call.tool, call.key) == (tool, key)]
+        return self._at(self._by_key.get((tool, key), ()))
+
+    def is_reused(self, effect_id: str) -> bool:
+        """Return whether a call since the head was given the output of that one."""
+        return self._reused[effect_id] > 0
 
 
 def divergence(what: str, call: Effect) -> DivergenceError:
@@ -147,9 +178,60 @@ def divergence(what: str, call: Effect) -> DivergenceError:
     )
 
 
-def _same(call: Effect, effect: Effect) -> bool:
-    mine = (call.block, call.tool, call.key, call.digest)
-    return mine == (effect.block, effect.tool, effect.key, effect.digest)
+_Same = tuple[Block, str, str | None, str]
+
+
+def _same(call: Effect) -> _Same:
+    """Return what a call shares with the one that it is when the program makes it again."""
+    return call.block, call.tool, call.key, call.digest
+
+
+class _Awaited:
+    """Calls that the program is expected to make again, in order; the first that fits is taken."""
+
+    def __init__(self) -> None:
+        self._calls: dict[str, Effect] = {}
+        self._alike: dict[_Same, dict[str, None]] = {}
+        self._blocks: dict[Block, dict[str, None]] = {}
+
+    def add(self, call: Effect, first: bool = False) -> None:
+        """Await a call, behind those that are the same or before them."""
+        alike = self._alike.setdefault(_same(call), {})
+        alike[call.id] = None
+        if first:
+            self._alike[_same(call)] = {call.id: None, **alike}
+        self._calls[call.id] = call
+        self._blocks.setdefault(call.block, {})[call.id] = None
+
+    def take(self, effect: Effect) -> Effect | None:
+        """Return the first that a call of the program is, which is awaited no more."""
+        for call_id in self._alike.get(_same(effect), ()):
+            return self._remove(call_id)
+        return None
+
+    def _remove(self, call_id: str) -> Effect:
+        call = self._calls.pop(call_id)
+        del self._alike[_same(call)][call_id]
+        del self._blocks[call.block][call_id]
+        return call
+
+    def has(self, block: Block) -> bool:
+        """Return whether any of a block is awaited."""
+        return bool(self._blocks.get(block))
+
+    def of(self, block: Block) -> list[Effect]:
+        """Return those of a block."""
+        return [self._calls[call_id] for call_id in self._blocks.get(block, ())]
+
+    def every(self) -> list[Effect]:
+        """Return all of them."""
+        return list(self._calls.values())
+
+    def drop(self, block: Block) -> None:
+        """Await none of a block any more."""
+        for call_id in list(self._blocks.pop(block, ())):
+            call = self._calls.pop(call_id)
+            del self._alike[_same(call)][call_id]
 
 
 _CALL: dict[str, stored_values.Kind] = {"id": stored_values.TEXT, LEASE: stored_values.NUMBER}

@@ -27,7 +27,7 @@ from holdfast.session.effects import Block, Effect
 from holdfast.session.open_session import OpenSession
 from holdfast.system.crash_points import reach
 from holdfast.verbs import notes
-from holdfast.verbs.read import ancestors, get_info
+from holdfast.verbs.read import ancestors, get_info, nearest, walk
 
 SCOPES = ("state", "files")
 ROLLBACK = "rollback"
@@ -104,22 +104,20 @@ def rollback(
 
 def _find(session: OpenSession, to: str | None, steps: int) -> Plan[CheckpointInfo]:
     """Return the checkpoint that a rollback leads to: by id, by name, or so many steps back."""
-    chain = yield from _chain(session)
-    own = [info for info in chain if (info.agent_id, info.session_id) == session.options.session]
     if to is None:
-        return _steps_back(own, steps)
+        return (yield from _steps_back(session, steps))
     checked_name("to", to)
-    named = [info for info in own if info.step_name == to]
-    if named:
-        return named[0]
+    chain = yield from _chain(session, lambda found: _is_named(session, found[-1], to))
+    if _is_named(session, chain[-1], to):
+        return chain[-1]
     try:
         found = yield from get_info(to)
     except CheckpointNotFoundError:
+        own = [info for info in chain if _is_own(session, info)]
         names = ", ".join(str(info.step_name) for info in own[:20] if info.step_name)
         raise RunError(f"no checkpoint is called {to!r}; there are {names}") from None
     known = {info.checkpoint_id for info in chain}
-    is_own = (found.agent_id, found.session_id) == session.options.session
-    if found.checkpoint_id not in known and not is_own:
+    if found.checkpoint_id not in known and not _is_own(session, found):
         raise RunError(
             f"checkpoint {to!r} is of session {found.session_id!r}: to go on from there, "
             "use run.adopt(...)"
@@ -127,35 +125,63 @@ def _find(session: OpenSession, to: str | None, steps: int) -> Plan[CheckpointIn
     return found
 
 
-def _chain(session: OpenSession) -> Plan[list[CheckpointInfo]]:
-    """Return the checkpoints that led to where a session stands, the newest first."""
-    return [session.checkpointer.head, *(yield from ancestors(session.head_id))]
+def _is_own(session: OpenSession, info: CheckpointInfo) -> bool:
+    return (info.agent_id, info.session_id) == session.options.session
 
 
-def _steps_back(own: list[CheckpointInfo], steps: int) -> CheckpointInfo:
+def _is_named(session: OpenSession, info: CheckpointInfo, name: str) -> bool:
+    return info.step_name == name and _is_own(session, info)
+
+
+Chain = list[CheckpointInfo]
+
+
+def _chain(session: OpenSession, is_enough: Callable[[Chain], bool]) -> Plan[Chain]:
+    """Return the checkpoints that led to where a session stands, the newest first.
+
+    As far as needed: where what was read is enough, no older ones are.
+    """
+    head = session.checkpointer.head
+    if is_enough([head]):
+        return [head]
+    return [head, *(yield from walk(head, lambda found: bool(found) and is_enough(found)))]
+
+
+def _steps_back(session: OpenSession, steps: int) -> Plan[CheckpointInfo]:
     """Return the one so many steps before; one that ended a rollback is where its parent is."""
     if isinstance(steps, bool) or not isinstance(steps, int) or steps < 0:
         raise InvalidArgumentError(f"steps is a number from 0, not {steps!r}")
+    head = session.checkpointer.head
     if steps == 0:
-        return own[0]
-    there = {info.checkpoint_id for info in own}
-    counted = [
-        info
-        for info in own
-        if info.metadata.get(ROLLED_BACK_FROM) in (None, info.parent_id)
-        or info.parent_id not in there
-    ]
-    if steps >= len(counted):
-        raise RunError(f"there are only {len(counted) - 1} checkpoints before this one")
-    return counted[steps]
+        return head
+    limit = steps + 1
+    while True:
+        chain = [head, *(yield from nearest(head, limit))]
+        parents = [*chain[1:], None] if len(chain) <= limit else chain[1:]
+        steps_back = [
+            info
+            for info, parent in zip(chain, parents, strict=False)
+            if _is_own(session, info) and _is_step(session, info, parent)
+        ]
+        if steps < len(steps_back):
+            return steps_back[steps]
+        if None in parents:
+            raise RunError(f"there are only {len(steps_back) - 1} checkpoints before this one")
+        limit *= 2
+
+
+def _is_step(session: OpenSession, info: CheckpointInfo, parent: CheckpointInfo | None) -> bool:
+    """Return whether going back leads to a checkpoint as well as to its parent."""
+    is_rollback = info.metadata.get(ROLLED_BACK_FROM) not in (None, info.parent_id)
+    return not is_rollback or parent is None or not _is_own(session, parent)
 
 
 def undo(session: OpenSession, accept_irreversible: bool) -> Plan[RolledBack]:
     """Go to where the last rollback (or undo) was begun; what it compensated stays undone."""
     session.checkpointer.check_held()
-    chain = yield from _chain(session)
-    left = next((info for info in chain if ROLLED_BACK_FROM in info.metadata), None)
-    if left is None:
+    chain = yield from _chain(session, lambda found: ROLLED_BACK_FROM in found[-1].metadata)
+    left = chain[-1]
+    if ROLLED_BACK_FROM not in left.metadata:
         raise RunError("there is no rollback to undo in this run")
     target = yield from get_info(checked_name(ROLLED_BACK_FROM, left.metadata[ROLLED_BACK_FROM]))
     noted = yield from notes.read(

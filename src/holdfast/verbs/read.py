@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -276,10 +276,27 @@ def ancestors(checkpoint_id: str, limit: int | None = None) -> Plan[list[Checkpo
     """
     _check_limit(limit)
     info = yield from get_info(checkpoint_id)
+    if limit is None:
+        return (yield from walk(info, first_page=_PAGE))
+    return (yield from nearest(info, limit))
+
+
+def nearest(info: CheckpointInfo, limit: int) -> Plan[list[CheckpointInfo]]:
+    """Return so many ancestors of a checkpoint, the nearest."""
+    return (yield from walk(info, lambda found: len(found) >= limit, min(_PAGE, limit)))
+
+
+def walk(
+    info: CheckpointInfo,
+    is_enough: Callable[[list[CheckpointInfo]], bool] = lambda found: False,
+    first_page: int = 16,
+) -> Plan[list[CheckpointInfo]]:
+    """Return the ancestors of a checkpoint until there are enough, reading few more than those."""
     found = Timeline[CheckpointInfo]()
     known: dict[str, CheckpointInfo] = {}
     seen = {info.checkpoint_id: None}
-    while info.parent_id is not None and (limit is None or len(found) < limit):
+    page = first_page
+    while info.parent_id is not None and not is_enough(found):
         if info.parent_id in seen:
             ids = list(seen)
             raise circle_error(ids[ids.index(info.parent_id) :])
@@ -292,10 +309,11 @@ def ancestors(checkpoint_id: str, limit: int | None = None) -> Plan[list[Checkpo
                 agent_id=parents[0].agent_id,
                 session_id=parents[0].session_id,
                 before=parents[0].checkpoint_id,
-                limit=_PAGE if limit is None else min(_PAGE, limit - len(found)),
+                limit=page,
             )
             older = yield from steps.query(query)
             known.update({i.checkpoint_id: i for i in (*parents, *older)})
+            page = min(_PAGE, 2 * page)
         info = known.pop(info.parent_id)
         seen[info.checkpoint_id] = None
         found.append(info)
