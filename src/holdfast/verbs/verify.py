@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from holdfast.core.chunk_decoder import decode, references
@@ -17,10 +16,8 @@ from holdfast.stores.capabilities import ListsLost
 from holdfast.verbs.chains import circles, is_next, next_in, shown
 from holdfast.verbs.links import PAGE, links_of
 from holdfast.verbs.notes import beneath, needs_of
+from holdfast.verbs.progress import Progress
 from holdfast.verbs.read import verify_record
-
-Progress = Callable[[int, int | None], None]
-"""Called with how much is done and how much there is, if that is known."""
 
 _PAGE = 500
 _FEW = 3

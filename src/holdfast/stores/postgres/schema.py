@@ -514,6 +514,12 @@ SELECT_NOTES = """
     ORDER BY seq LIMIT $3
 """
 
+DECLARE_ROOTS = """
+    DECLARE roots NO SCROLL CURSOR FOR SELECT root FROM holdfast.checkpoints
+    WHERE $1::bigint IS NULL OR expires IS NULL OR expires > $1
+"""
+FETCH_ROOTS = "FETCH 10000 FROM roots"
+
 SELECT_HEADS = f"""
     SELECT {RECORD_COLUMNS}, (
         SELECT count(*) FROM holdfast.checkpoints c

@@ -85,6 +85,9 @@ class _RedisMethods(PlannedStore):
     def newest(self, agent_id: str, session_id: str) -> Any:
         return self._carry_out(self._plans.newest, agent_id, session_id)
 
+    def roots(self, include_expired: bool, take: Callable[[list[bytes]], object]) -> Any:
+        return self._carry_out(self._plans.roots, include_expired, take)
+
     def wait(self, scope: str, after: int, timeout: float) -> Any:
         # No longer than a connection may be silent; who waits then asks again.
         return self._carry_out(self._plans.wait, scope, after, min(timeout, self._link.timeout / 2))
