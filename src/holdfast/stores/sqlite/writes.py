@@ -130,11 +130,12 @@ class Part:
 
     def __init__(self) -> None:
         self._end = time.monotonic() + PART_SECONDS
+        self._is_begun = False
 
-    @property
-    def is_over(self) -> bool:
-        """Whether others should have their turn."""
-        return time.monotonic() > self._end
+    def goes_on(self) -> bool:
+        """Return whether there is time for one more thing; for the first there always is."""
+        is_begun, self._is_begun = self._is_begun, True
+        return not is_begun or time.monotonic() < self._end
 
 
 def delete(db: sqlite3.Connection, part: Part, keys: deque[bytes | str]) -> int:
@@ -143,7 +144,7 @@ def delete(db: sqlite3.Connection, part: Part, keys: deque[bytes | str]) -> int:
     The record first: notes without one do no harm. Returns how many records there were.
     """
     removed = 0
-    while keys and not part.is_over:
+    while keys and part.goes_on():
         removed += db.execute(sql.DELETE, (keys[0],)).rowcount
         if db.execute(sql.DELETE_NOTES, (keys[0], BATCH)).rowcount < BATCH:
             keys.popleft()
@@ -152,7 +153,7 @@ def delete(db: sqlite3.Connection, part: Part, keys: deque[bytes | str]) -> int:
 
 def sweep_notes(db: sqlite3.Connection, part: Part, bound: int) -> bool:
     """Remove some of the notes that have expired; return whether there may be more."""
-    while not part.is_over:
+    while part.goes_on():
         if db.execute(sql.SWEEP_NOTES, (bound, BATCH)).rowcount < BATCH:
             return False
     return True
@@ -161,7 +162,7 @@ def sweep_notes(db: sqlite3.Connection, part: Part, bound: int) -> bool:
 def drop_chunks(db: sqlite3.Connection, part: Part, rows: deque[Row], bound: int) -> Dropped:
     """Remove chunks, but for those that were saved again meanwhile, and take them off the list."""
     chunks = size = 0
-    while rows and not part.is_over:
+    while rows and part.goes_on():
         seq, _, length, _ = rows.popleft()
         if db.execute(sql.DROP_CHUNK, (seq, bound)).rowcount:
             chunks, size = chunks + 1, size + length
@@ -171,7 +172,7 @@ def drop_chunks(db: sqlite3.Connection, part: Part, rows: deque[Row], bound: int
 def give_back_space(db: sqlite3.Connection, part: Part) -> bool:
     """Shorten the file by some of its free pages; return whether there are more."""
     free = _free_pages(db)
-    while free and not part.is_over:
+    while free and part.goes_on():
         db.execute(f"PRAGMA incremental_vacuum({_PAGES})").fetchall()
         before, free = free, _free_pages(db)
         if free == before:  # of a file that was made without
