@@ -140,7 +140,8 @@ def _verify_some(engine: Engine, ids: list[str], looked_at: LookedAt) -> Plan[di
         broken = yield from _verify_chunks(roots, looked_at)
         for info in infos:
             reason = broken.get(bytes.fromhex(info.content_id))
-            if reason is not None:
+            # Its chunks may be gone because it was removed while they were read.
+            if reason is not None and (yield from _is_there(info.checkpoint_id)):
                 wrong[info.checkpoint_id] = reason
     else:
         infos = []
@@ -172,9 +173,13 @@ def _records(ids: list[str], wrong: dict[str, str]) -> Plan[list[CheckpointInfo]
         except CheckpointIntegrityError as error:
             wrong[info.checkpoint_id] = error.reason
     for checkpoint_id in sorted({*ids} - {info.checkpoint_id for info in found}):
-        if checkpoint_id in (yield from steps.match(checkpoint_id, 1)):  # else removed meanwhile
+        if (yield from _is_there(checkpoint_id)):  # else it was removed meanwhile
             wrong[checkpoint_id] = "its record has lost its session"
     return whole
+
+
+def _is_there(checkpoint_id: str) -> Plan[bool]:
+    return checkpoint_id in (yield from steps.match(checkpoint_id, 1))
 
 
 def _verify_document(checkpoint_id: str, looked_at: LookedAt) -> Plan[list[CheckpointInfo]]:

@@ -488,10 +488,12 @@ def batches(items: list[Item], size: int = BATCH) -> Iterator[list[Item]]:
 def members_of(key: bytes) -> RedisPlan[list[bytes]]:
     """Return all members of a sorted set whose scores are equal, asked for in pages."""
     found: list[bytes] = []
-    low = b"-"
-    while True:
-        (page,) = yield [("ZRANGEBYLEX", key, low, "+", "LIMIT", 0, 10 * BATCH)]
+    while page := (yield from page_of(key, b"(" + found[-1] if found else b"-")):
         found += page
-        if len(page) < 10 * BATCH:
-            return found
-        low = b"(" + page[-1]
+    return found
+
+
+def page_of(key: bytes, low: bytes, count: int = 10 * BATCH) -> RedisPlan[list[bytes]]:
+    """Return the next members of a sorted set whose scores are equal; none at its end."""
+    (page,) = yield [("ZRANGEBYLEX", key, low, "+", "LIMIT", 0, count)]
+    return page  # type: ignore[no-any-return]
