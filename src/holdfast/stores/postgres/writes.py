@@ -33,7 +33,7 @@ from holdfast.system import crash_points
 
 LARGE = 8 * 2**20
 """Chunks of more bytes than this are sent in several statements."""
-PART = 200
+PART = 100
 """How many records are removed at once: saves wait meanwhile."""
 _NO_RECORD: Row = (None,) * 13
 

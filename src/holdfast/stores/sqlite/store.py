@@ -39,8 +39,8 @@ from holdfast.system.threads import Threads
 T = TypeVar("T")
 
 _BEFORE_ALL = -(2**63)
-_REST = 0.005
-"""Longer than another process waits before it looks for the lock again."""
+_SHORTEST_REST, _LONGEST_REST = 0.005, 0.1
+"""Longer than another process waits before it looks for the lock again, if it is woken in time."""
 
 
 class SqliteStore(Store):
@@ -202,15 +202,15 @@ class SqliteStore(Store):
 
     def _in_part(self, work: Callable[[sqlite3.Connection, Part], T]) -> T:
         """Remove some, in a transaction that is short, and let others write before the next."""
-        began = time.monotonic()
         with self._db.write_lock:
+            began = time.monotonic()
             self._removals += 1
             done = self._db.write(lambda db: work(db, Part()))
         self.flush()  # of this process: locks are not fair, and who waits might never get one
         crash_points.reach("upkeep:part")
         took = time.monotonic() - began
         if took > PART_SECONDS / 2:  # there is more: others look for the lock now and then
-            time.sleep(max(_REST, took / 4))
+            time.sleep(min(max(_SHORTEST_REST, took), _LONGEST_REST))
         return done
 
     def close(self) -> None:
