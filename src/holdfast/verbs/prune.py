@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
-from holdfast.errors import InvalidArgumentError
+from holdfast.errors import CheckpointIntegrityError, InvalidArgumentError
 from holdfast.model import CheckpointInfo, checked_name
 from holdfast.runtime import steps
 from holdfast.runtime.engine import Engine
@@ -134,10 +134,13 @@ def prune(
     while page := (yield from _next_page(engine, policy, candidates)):
         offered = yield from _open_offers(page)
         keeps = partial(_keeps, policy, now)
+        before = candidates.last()
         yield from steps.do(partial(candidates.add, page, offered, keeps))
         told.add(len(page))
         if len(page) < _PAGE or not engine.can(ListsRoots):
             break
+        if candidates.last() == before:
+            raise CheckpointIntegrityError(before, "it is listed again behind itself")
     if policy.agent_id is not None or policy.session_id is not None:
         for ids in candidates.going():
             children = yield from steps.query(Query(parent_ids=ids))
