@@ -256,7 +256,9 @@ def test_a_policy_that_makes_no_sense_is_refused_and_nothing_is_removed(
 def test_the_rules_of_prune_are_those_of_a_policy() -> None:
     rules = inspect.signature(SyncClient.prune).parameters.keys()
 
-    assert rules - {"self", "policy", "dry_run"} == {field.name for field in fields(Keep)}
+    assert rules - {"self", "policy", "dry_run", "progress"} == {
+        field.name for field in fields(Keep)
+    }
 
 
 def test_a_policy_and_rules_together_are_refused(client: SyncClient) -> None:

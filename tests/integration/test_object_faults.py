@@ -102,8 +102,12 @@ def test_a_save_that_gc_meets_every_time_says_so(files: Path) -> None:
     with SyncClient(in_files(MemoryStore(), files)) as client:
         client.save("a", execution_state={"step": 0}, session_id="s")
 
+        def collect(point: str) -> None:
+            if point == "objects:uploaded":
+                client.gc(grace_seconds=0)
+
         with (
-            crash_points.listening(lambda _: client.gc(grace_seconds=0)),
+            crash_points.listening(collect),
             pytest.raises(HoldfastError, match="save later"),
         ):
             client.save("a", execution_state=large_state(), session_id="s")

@@ -5,6 +5,7 @@ import logging
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,6 +19,7 @@ from holdfast import (
     SyncClient,
 )
 from holdfast.stores.capabilities import concerns_of
+from holdfast.stores.redis import eviction
 from holdfast.stores.redis.store import RedisStore
 from tests.redis_servers import RedisCluster, RedisServer, shared_server
 
@@ -169,6 +171,22 @@ def test_verify_does_not_name_what_has_expired(store: RedisStore, prefix: str) -
     over = client.save("a", execution_state={"n": 1}, ttl_seconds=0.0)
     with shared_server().client() as server:
         server.delete(store._plans.keys.record(over))  # as Redis does a day later
+
+    assert client.verify().ok
+
+
+def test_verify_does_not_name_what_is_saved_meanwhile(
+    store: RedisStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = SyncClient(store)
+    client.save("a", execution_state={"n": 0}, session_id="s")
+    looking = eviction._lost_in
+
+    def saving(*args: Any) -> Any:
+        client.save("a", execution_state={"n": 1}, session_id="s")
+        return (yield from looking(*args))
+
+    monkeypatch.setattr(eviction, "_lost_in", saving)
 
     assert client.verify().ok
 

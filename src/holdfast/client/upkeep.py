@@ -14,8 +14,9 @@ from holdfast.stores.base import Collected, Stats
 from holdfast.verbs import bundle, upkeep, verify
 from holdfast.verbs import prune as pruning
 from holdfast.verbs.bundle import Exported, Imported
+from holdfast.verbs.progress import Progress
 from holdfast.verbs.prune import Keep, Pruned
-from holdfast.verbs.verify import Progress, Verified
+from holdfast.verbs.verify import Verified
 
 DEFAULT_GRACE = 3600.0
 """Seconds for which gc leaves a chunk alone after it was written."""
@@ -49,6 +50,7 @@ class Upkeep(VerbGroup[SyncRuntime]):
         agent_id: str | None = None,
         session_id: str | None = None,
         dry_run: bool = False,
+        progress: Progress | None = None,
     ) -> Pruned:
         """Remove what a policy does not keep: ``prune(Keep(last=10))`` or ``prune(last=10)``."""
         keep = policy_of(
@@ -60,11 +62,17 @@ class Upkeep(VerbGroup[SyncRuntime]):
             agent_id=agent_id,
             session_id=session_id,
         )
-        return self.runtime.run(pruning.prune(self._engine, keep, dry_run))
+        return self.runtime.run(pruning.prune(self._engine, keep, dry_run, progress))
 
-    def gc(self, grace_seconds: float = DEFAULT_GRACE, dry_run: bool = False) -> Collected:
+    def gc(
+        self,
+        grace_seconds: float = DEFAULT_GRACE,
+        dry_run: bool = False,
+        *,
+        progress: Progress | None = None,
+    ) -> Collected:
         """Remove what has expired, and chunks that no checkpoint needs."""
-        return self.runtime.run(upkeep.gc(self._engine, grace_seconds, dry_run))
+        return self.runtime.run(upkeep.gc(self._engine, grace_seconds, dry_run, progress))
 
     def verify(self, progress: Progress | None = None) -> Verified:
         """Read every checkpoint and name each that is damaged."""
@@ -111,6 +119,7 @@ class AsyncUpkeep(VerbGroup[AsyncRuntime]):
         agent_id: str | None = None,
         session_id: str | None = None,
         dry_run: bool = False,
+        progress: Progress | None = None,
     ) -> Pruned:
         """Remove what a policy does not keep: ``prune(Keep(last=10))`` or ``prune(last=10)``."""
         keep = policy_of(
@@ -122,11 +131,17 @@ class AsyncUpkeep(VerbGroup[AsyncRuntime]):
             agent_id=agent_id,
             session_id=session_id,
         )
-        return await self.runtime.run(pruning.prune(self._engine, keep, dry_run))
+        return await self.runtime.run(pruning.prune(self._engine, keep, dry_run, progress))
 
-    async def gc(self, grace_seconds: float = DEFAULT_GRACE, dry_run: bool = False) -> Collected:
+    async def gc(
+        self,
+        grace_seconds: float = DEFAULT_GRACE,
+        dry_run: bool = False,
+        *,
+        progress: Progress | None = None,
+    ) -> Collected:
         """Remove what has expired, and chunks that no checkpoint needs."""
-        return await self.runtime.run(upkeep.gc(self._engine, grace_seconds, dry_run))
+        return await self.runtime.run(upkeep.gc(self._engine, grace_seconds, dry_run, progress))
 
     async def verify(self, progress: Progress | None = None) -> Verified:
         """Read every checkpoint and name each that is damaged."""

@@ -5,7 +5,7 @@ The sync runtime answers with a plain call, the async one awaits; the logic is t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Mapping
+from collections.abc import Callable, Collection, Container, Generator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar
@@ -23,7 +23,7 @@ from holdfast.stores.base import (
     Store,
     given,
 )
-from holdfast.stores.capabilities import FindsNewest, ListsLost, Waits
+from holdfast.stores.capabilities import FindsNewest, ListsLost, ListsRoots, Waits
 
 T = TypeVar("T")
 
@@ -127,7 +127,11 @@ def sweep(now: datetime) -> Plan[int]:
     return answer
 
 
-def collect(live: Collection[bytes], before: datetime, dry_run: bool) -> Plan[Collected]:
+def roots(include_expired: bool, take: Callable[[list[bytes]], object]) -> Plan[None]:
+    yield Ask(lambda store: _able(store, ListsRoots).roots(include_expired, take))
+
+
+def collect(live: Container[bytes], before: datetime, dry_run: bool) -> Plan[Collected]:
     answer: Collected = yield Ask(lambda store: store.collect(live, before, dry_run))
     return answer
 

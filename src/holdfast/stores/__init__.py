@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from holdfast.stores.capabilities import Glances as Glances
     from holdfast.stores.capabilities import HasConcerns as HasConcerns
     from holdfast.stores.capabilities import ListsLost as ListsLost
+    from holdfast.stores.capabilities import ListsRoots as ListsRoots
     from holdfast.stores.capabilities import OnDisk as OnDisk
     from holdfast.stores.capabilities import TellsChanges as TellsChanges
     from holdfast.stores.capabilities import Volatile as Volatile
@@ -78,6 +79,7 @@ _homes = {
         "Glances",
         "HasConcerns",
         "ListsLost",
+        "ListsRoots",
         "OnDisk",
         "TellsChanges",
         "Volatile",

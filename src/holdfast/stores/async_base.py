@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Container
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
@@ -55,7 +55,7 @@ class AsyncStore(Protocol):
     def sweep(self, now: datetime) -> Awaitable[int]: ...
 
     def collect(
-        self, live: Collection[bytes], before: datetime, dry_run: bool
+        self, live: Container[bytes], before: datetime, dry_run: bool
     ) -> Awaitable[Collected]: ...
 
     def stats(self) -> Awaitable[Stats]: ...

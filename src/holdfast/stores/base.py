@@ -10,7 +10,16 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Container,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -346,8 +355,12 @@ class Store(ABC):
         """Remove expired records with their notes, and expired notes; returns how many records."""
 
     @abstractmethod
-    def collect(self, live: Collection[bytes], before: datetime, dry_run: bool) -> Collected:
-        """Remove chunks that are not live and were last written before then."""
+    def collect(self, live: Container[bytes], before: datetime, dry_run: bool) -> Collected:
+        """Remove chunks that are not live and were last written before then.
+
+        In parts, so that nobody who saves waits long. ``live`` says of a name whether it is needed;
+        it may hold more names than memory does, and one that was saved again meanwhile is spared.
+        """
 
     @abstractmethod
     def stats(self) -> Stats:

@@ -6,6 +6,7 @@ Each is a small protocol, and a store that has its methods has the capability:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
@@ -34,6 +35,17 @@ class ListsLost(Protocol):
 
     def lost(self) -> list[tuple[str, str]]:
         """Return checkpoints and scopes that are listed and gone, each with what is missing."""
+
+
+@runtime_checkable
+class ListsRoots(Protocol):
+    """Lists what its records need without reading them, however many they are."""
+
+    def roots(self, include_expired: bool, take: Callable[[list[bytes]], object]) -> None:
+        """Hand over the root chunks of all records there are at one moment, some at a time.
+
+        Those of records that come or go meanwhile may be among them. Some may come twice.
+        """
 
 
 @runtime_checkable

@@ -15,7 +15,7 @@ Keys
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -51,8 +51,10 @@ from holdfast.stores.base import (
     heads_among,
     place_after,
 )
+from holdfast.system.crash_points import reach
 
 Pairs = Iterable[tuple[bytes, bytes]]
+_PART = 100
 _ZERO = 2**79
 """Added to places, so that those before 1970 come first as text too."""
 
@@ -256,13 +258,20 @@ class KeyValueStore(Store):
 
     def delete(self, checkpoint_ids: Collection[str]) -> int:
         self._check_open()
-        with self._alone():
-            gone = self._placed(set(checkpoint_ids))
-            keys = [key for each in gone for key in _keys_of(each)]
-            for scope in checkpoint_ids:
-                for key, value in self._scan(*_within(_scope(scope))):
-                    keys += [key, _note_key(scope, _read_note(value).key)]
-            self._write({}, keys)
+        ids, removed = list(dict.fromkeys(checkpoint_ids)), 0
+        for start in range(0, len(ids), _PART):  # whoever saves comes in between
+            with self._alone():
+                removed += self._delete(ids[start : start + _PART])
+            reach("upkeep:part")
+        return removed
+
+    def _delete(self, checkpoint_ids: Collection[str]) -> int:
+        gone = self._placed(checkpoint_ids)
+        keys = [key for each in gone for key in _keys_of(each)]
+        for scope in checkpoint_ids:
+            for key, value in self._scan(*_within(_scope(scope))):
+                keys += [key, _note_key(scope, _read_note(value).key)]
+        self._write({}, keys)
         return len(gone)
 
     def sweep(self, now: datetime) -> int:
@@ -280,18 +289,21 @@ class KeyValueStore(Store):
     def _all(self) -> list[_Placed]:
         return [_read_record(*pair) for pair in self._scan(*_within(b"r"))]
 
-    def collect(self, live: Collection[bytes], before: datetime, dry_run: bool) -> Collected:
+    def collect(self, live: Container[bytes], before: datetime, dry_run: bool) -> Collected:
         self._check_open()
-        live, until = frozenset(live), microseconds(before)
-        with self._alone():
-            dead = {
-                key: len(value) - 8
-                for key, value in self._scan(*_within(b"c"))
-                if key[1:] not in live and int.from_bytes(value[:8], "big") < until
-            }
-            if not dry_run:
-                self._write({}, dead.keys())
-        return Collected(len(dead), sum(dead.values()))
+        until, sizes = microseconds(before), list[int]()
+        for first in range(256):  # names are hashes: each part is as large as any other
+            with self._alone():
+                dead = {
+                    key: len(value) - 8
+                    for key, value in self._scan(*_within(_chunk(bytes([first]))))
+                    if int.from_bytes(value[:8], "big") < until and key[1:] not in live
+                }
+                if dead and not dry_run:
+                    self._write({}, dead.keys())
+            sizes += dead.values()
+            reach("upkeep:part")
+        return Collected(len(sizes), sum(sizes))
 
     def stats(self) -> Stats:
         self._check_open()
@@ -306,7 +318,8 @@ def _text(name: str) -> bytes:
 
 def _within(prefix: bytes) -> tuple[bytes, bytes]:
     """Return where the keys that begin so begin and end."""
-    return prefix, prefix[:-1] + bytes([prefix[-1] + 1])
+    head = prefix.rstrip(b"\xff")
+    return prefix, head[:-1] + bytes([head[-1] + 1])
 
 
 def _record(checkpoint_id: str) -> bytes:

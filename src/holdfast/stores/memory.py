@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from bisect import insort
-from collections.abc import Collection
+from collections.abc import Collection, Container
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -37,8 +37,11 @@ from holdfast.stores.base import (
     heads_among,
     place_after,
 )
+from holdfast.system.crash_points import reach
 from holdfast.system.forks import Locked
 from holdfast.system.threads import Threads
+
+_PART = 1000
 
 
 class MemoryStore(Locked, Store):
@@ -218,19 +221,26 @@ class MemoryStore(Locked, Store):
                     del self._notes[scope]
         return self.delete(expired)
 
-    def collect(self, live: Collection[bytes], before: datetime, dry_run: bool) -> Collected:
-        live = frozenset(live)
+    def collect(self, live: Container[bytes], before: datetime, dry_run: bool) -> Collected:
         with self._open():
-            dead = {
-                name: len(stored)
-                for name, (stored, written) in self._chunks.items()
-                if name not in live and written < before
-            }
-            if not dry_run:
-                self._removals += 1
-                for name in dead:
-                    del self._chunks[name]
-        return Collected(len(dead), sum(dead.values()))
+            names = list(self._chunks)
+        sizes: list[int] = []
+        for start in range(0, len(names), _PART):  # whoever saves comes in between
+            with self._open():
+                sizes += self._collect(names[start : start + _PART], live, before, dry_run)
+            reach("upkeep:part")
+        return Collected(len(sizes), sum(sizes))
+
+    def _collect(
+        self, names: list[bytes], live: Container[bytes], before: datetime, dry_run: bool
+    ) -> list[int]:
+        there = {name: self._chunks[name] for name in names if name in self._chunks}
+        dead = [name for name, (_, at) in there.items() if at < before and name not in live]
+        if not dry_run:
+            self._removals += 1
+            for name in dead:
+                del self._chunks[name]
+        return [len(there[name][0]) for name in dead]
 
     def stats(self) -> Stats:
         with self._open():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Container
 from datetime import datetime
 from typing import ClassVar, TypeVar
 
@@ -81,7 +81,7 @@ class WrappedStore(Store):
     def sweep(self, now: datetime) -> int:
         return self.inner.sweep(now)
 
-    def collect(self, live: Collection[bytes], before: datetime, dry_run: bool) -> Collected:
+    def collect(self, live: Container[bytes], before: datetime, dry_run: bool) -> Collected:
         return self.inner.collect(live, before, dry_run)
 
     def stats(self) -> Stats:

@@ -46,6 +46,10 @@ REWIND_POINTS = ("rewind:kept", "rewind:written", "rewind:forked", "rewind:resto
 HELPER_POINTS = ("helper:told", "helper:recorded", "helper:answered")
 """The points that the helper of coding agents' hooks passes with every event."""
 
+UPKEEP_POINTS = ("upkeep:part", "upkeep:chosen", "upkeep:marked")
+"""The points of what removes: after each part of it, when others have their turn; before the first
+checkpoint is pruned; before the first chunk is collected."""
+
 _handler: Callable[[str], object] | None = None
 
 

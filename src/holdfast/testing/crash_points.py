@@ -16,12 +16,21 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from holdfast.system.crash_points import HELPER_POINTS, POINTS, RUN_POINTS, clear, install, reach
+from holdfast.system.crash_points import (
+    HELPER_POINTS,
+    POINTS,
+    RUN_POINTS,
+    UPKEEP_POINTS,
+    clear,
+    install,
+    reach,
+)
 
 __all__ = [
     "HELPER_POINTS",
     "POINTS",
     "RUN_POINTS",
+    "UPKEEP_POINTS",
     "clear",
     "install",
     "kill_at",

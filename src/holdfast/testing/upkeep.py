@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 from holdfast.stores.base import Collected, Commit, NotesOnly, Query, Store
-from holdfast.stores.capabilities import removals_of, tick_of
+from holdfast.stores.capabilities import ListsRoots, removals_of, tick_of
 from holdfast.testing.commits import is_absent
 from holdfast.testing.samples import (
     NEVER_SAVED,
@@ -28,6 +30,20 @@ def now() -> datetime:
 
 def size_of(commit: Commit) -> int:
     return sum(map(len, commit.chunks.values()))
+
+
+def roots_of(commits: Collection[Commit]) -> set[bytes]:
+    return {bytes.fromhex(commit.info.content_id) for commit in commits}
+
+
+class _Said:
+    """Says of a name whether it is needed, and nothing else."""
+
+    def __init__(self, names: Collection[bytes]) -> None:
+        self._names = names
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
 
 
 class UpkeepSuite(Suite):
@@ -185,6 +201,66 @@ class UpkeepSuite(Suite):
 
         assert collected == Collected(len(commit.chunks), size_of(commit))
         assert store.fetch(list(commit.chunks)) == dict(commit.chunks)
+
+    def test_what_is_live_is_whatever_says_so(self, store: Store) -> None:
+        if not store.shares_chunks:
+            return
+        gone, stays = keep(store, make_commit(["gone"]), make_commit(large_state()))
+        store.delete(ids([gone]))
+
+        collected = store.collect(_Said(stays.chunks), now() + LATER, False)
+
+        assert collected == Collected(len(gone.chunks), size_of(gone))
+        assert state_of(store.load(stays.info.checkpoint_id)) == large_state()
+
+    def test_what_is_saved_while_others_are_removed_stays(self, store: Store) -> None:
+        commits = keep(store, *(make_commit(["gone", step]) for step in range(300)))
+        start = now()
+
+        def remove() -> None:
+            for _ in range(3):
+                store.delete(ids(commits))
+                store.collect([], start, False)
+
+        with ThreadPoolExecutor(1) as threads:
+            removing = threads.submit(remove)
+            saved = keep(store, *(make_commit(["kept", step]) for step in range(30)))
+            removing.result()
+
+        assert sorted(store.match("", 1000)) == sorted(ids(saved))
+        for step, commit in enumerate(saved):
+            assert state_of(store.load(commit.info.checkpoint_id)) == ["kept", step]
+
+    def test_a_store_that_lists_roots_misses_none(self, store: Store) -> None:
+        lists = store.capability(ListsRoots)
+        if lists is None:
+            return
+        lasting = keep(store, *(make_commit([step]) for step in range(20)))
+        over = keep(store, make_commit(["over"], **expired()))
+        everything, alive = list[bytes](), list[bytes]()
+
+        lists.roots(True, everything.extend)
+        lists.roots(False, alive.extend)
+
+        assert set(alive) == roots_of(lasting)
+        assert set(everything) == roots_of([*lasting, *over])
+
+    def test_records_may_come_while_roots_are_listed(self, store: Store) -> None:
+        lists = store.capability(ListsRoots)
+        if lists is None:
+            return
+        commits = keep(store, *(make_commit([step]) for step in range(5)))
+        found: list[bytes] = []
+        with ThreadPoolExecutor(1) as threads:
+
+            def take(roots: list[bytes]) -> None:
+                found.extend(roots)
+                threads.submit(keep, store, make_commit(["more"]))
+
+            lists.roots(True, take)
+
+        assert roots_of(commits) <= set(found)
+        assert len(store.match("", 100)) > len(commits)
 
     def test_very_many_chunks_are_collected(self, store: Store) -> None:
         if not store.shares_chunks:

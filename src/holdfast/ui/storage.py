@@ -161,7 +161,7 @@ def _pruned(found: Pruned) -> dict[str, Any]:
     return {
         **pruned_json(first),
         "removed_total": len(found.removed),
-        "freed_logical_bytes": sum(info.size for info in found.removed),
+        "freed_logical_bytes": found.size,
     }
 
 

@@ -26,8 +26,8 @@ from holdfast.verbs.bundle_file import WITH_NOTES, WITHOUT_NOTES, Reader, Writer
 from holdfast.verbs.ids import resolve
 from holdfast.verbs.links import copy_linked, links_of
 from holdfast.verbs.notes import beneath, check
+from holdfast.verbs.progress import Progress
 from holdfast.verbs.read import find, verify_record
-from holdfast.verbs.verify import Progress
 
 logger = logging.getLogger("holdfast")
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
-from holdfast.errors import InvalidArgumentError
+from holdfast.errors import CheckpointIntegrityError, InvalidArgumentError
 from holdfast.model import CheckpointInfo, checked_name
 from holdfast.runtime import steps
 from holdfast.runtime.engine import Engine
 from holdfast.runtime.steps import Plan
 from holdfast.stores.base import Query
+from holdfast.stores.capabilities import ListsRoots
+from holdfast.system import crash_points
+from holdfast.verbs.candidates import Candidates, Removed
+from holdfast.verbs.progress import Progress, Told
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,15 +85,24 @@ class Keep:
 
 
 _FEW = 3
+_PAGE = 2000
 
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
     """What a prune removed, or would remove."""
 
-    removed: list[CheckpointInfo]
+    removed: Sequence[CheckpointInfo]
+    """The newest first; on disk, however many they are."""
     kept: int
     dry_run: bool
+
+    @property
+    def size(self) -> int:
+        """Bytes of the states that were removed, each counted whole."""
+        if isinstance(self.removed, Removed):
+            return self.removed.size
+        return sum(info.size for info in self.removed)
 
     def __len__(self) -> int:
         return len(self.removed)
@@ -97,77 +111,73 @@ class Pruned:
         would = "would remove" if self.dry_run else "removed"
         names = ", ".join(info.checkpoint_id for info in self.removed[:_FEW])
         more = f" and {len(self.removed) - _FEW:,} more" if len(self.removed) > _FEW else ""
-        size = sum(info.size for info in self.removed)
-        told = f" of {size:,} bytes before sharing ({names}{more})" if self.removed else ""
+        told = f" of {self.size:,} bytes before sharing ({names}{more})" if self.removed else ""
         return f"{would} {len(self.removed):,} checkpoints{told}, kept {self.kept:,}"
 
     def __repr__(self) -> str:
         return f"<Pruned: {self}>"
 
 
-def prune(engine: Engine, policy: Keep, dry_run: bool) -> Plan[Pruned]:
-    """Remove what the policy does not keep; chunks that are no longer needed wait for gc."""
-    if not isinstance(policy, Keep):
-        raise InvalidArgumentError(f"prune() takes a Keep policy, not {type(policy).__name__}")
-    infos = yield from steps.query(Query(agent_id=policy.agent_id, session_id=policy.session_id))
-    outside = infos
-    if policy.agent_id is not None or policy.session_id is not None:
-        outside = yield from steps.query(Query())
-    offers = [info.checkpoint_id for info in infos if info.handoff_target is not None]
-    noted = (yield from steps.notes(offers)) if offers else []
-    settled = {note.scope for note in noted if note.key == "settled"}
-    kept = chosen(infos, outside, policy, datetime.now(UTC), settled)
-    removed = [info for info in infos if info.checkpoint_id not in kept]
-    if removed and not dry_run:
-        ids = [info.checkpoint_id for info in removed]
-        yield from steps.delete(ids)
-        engine.forget(*ids)
-    return Pruned(removed, len(infos) - len(removed), dry_run)
-
-
-def chosen(
-    infos: list[CheckpointInfo],
-    everything: list[CheckpointInfo],
-    policy: Keep,
-    now: datetime,
-    settled: Collection[str] = (),
-) -> set[str]:
-    """Ids to keep of these (newest first): what the policy says and what that hangs on.
+def prune(
+    engine: Engine, policy: Keep, dry_run: bool, progress: Progress | None = None
+) -> Plan[Pruned]:
+    """Remove what the policy does not keep; chunks that are no longer needed wait for gc.
 
     A checkpoint is whole unless it is tagged ``builds_on``, so its ancestors in the same session
     may go; where it is, those stay that it needs. The one a kept session was forked from stays, and
     so does a handoff that is not settled, with the checkpoint it offers.
     """
-    ranks: dict[tuple[str, str], int] = {}
-    kept: set[str] = set()
-    for info in infos:
-        session = _session(info)
-        rank = ranks.get(session, 0)
-        ranks[session] = rank + 1
-        if info.handoff_target is not None and info.checkpoint_id not in settled:
-            kept.add(info.checkpoint_id)
-            if info.parent_id is not None:
-                kept.add(info.parent_id)
-        elif policy.keeps(info, rank, now):
-            kept.add(info.checkpoint_id)
-    by_id = {info.checkpoint_id: info for info in everything}
-    considered = {info.checkpoint_id for info in infos}
-    stay = [i for i in everything if i.checkpoint_id in kept or i.checkpoint_id not in considered]
-    while stay:
-        info = stay.pop()
-        parent = by_id.get(info.parent_id or "")
-        # An ancestor that stays has to be whole as well, so one leads to the next.
-        if parent is not None and (_parts(info) or _session(parent) != _session(info)):
-            if parent.checkpoint_id in considered and parent.checkpoint_id not in kept:
-                stay.append(parent)
-            kept.add(parent.checkpoint_id)
-    return kept
+    if not isinstance(policy, Keep):
+        raise InvalidArgumentError(f"prune() takes a Keep policy, not {type(policy).__name__}")
+    candidates, now = Candidates(), datetime.now(UTC)
+    told = Told(progress)
+    while page := (yield from _next_page(engine, policy, candidates)):
+        offered = yield from _open_offers(page)
+        keeps = partial(_keeps, policy, now)
+        before = candidates.last()
+        yield from steps.do(partial(candidates.add, page, offered, keeps))
+        told.add(len(page))
+        if len(page) < _PAGE or not engine.can(ListsRoots):
+            break
+        if candidates.last() == before:
+            raise CheckpointIntegrityError(before, "it is listed again behind itself")
+    if policy.agent_id is not None or policy.session_id is not None:
+        for ids in candidates.going():
+            children = yield from steps.query(Query(parent_ids=ids))
+            yield from steps.do(partial(candidates.children, children))
+    removed, kept = yield from steps.do(candidates.removed)
+    crash_points.reach("upkeep:chosen")
+    if not dry_run:
+        for ids in removed.ids():
+            yield from steps.delete(ids)
+            engine.forget(*ids)
+            told.add(len(ids))
+    told.end()
+    return Pruned(removed, kept, dry_run)
 
 
-def _parts(info: CheckpointInfo) -> set[str]:
-    named = info.metadata.get("builds_on")
-    return {name for name in named if isinstance(name, str)} if type(named) is list else set()
+def _keeps(policy: Keep, now: datetime, info: CheckpointInfo, rank: int) -> bool:
+    return policy.keeps(info, rank, now)
 
 
-def _session(info: CheckpointInfo) -> tuple[str, str]:
-    return info.agent_id, info.session_id
+def _next_page(engine: Engine, policy: Keep, candidates: Candidates) -> Plan[list[CheckpointInfo]]:
+    """Return the next checkpoints that a policy is about, the newest first.
+
+    A store that would have to look through all it has for each page is asked for all at once.
+    """
+    about = Query(agent_id=policy.agent_id, session_id=policy.session_id)
+    if not engine.can(ListsRoots):
+        return (yield from steps.query(about))
+    while (last := candidates.last()) is not None:
+        page = yield from steps.query(replace(about, before=last, limit=_PAGE))
+        if page or (yield from steps.query(Query(ids=[last], include_expired=True))):
+            return page
+        candidates.drop_last()  # gone meanwhile, and nothing comes behind what is gone
+    return (yield from steps.query(replace(about, limit=_PAGE)))
+
+
+def _open_offers(infos: list[CheckpointInfo]) -> Plan[set[str]]:
+    """Return those of the checkpoints that are handed off, and neither taken nor withdrawn."""
+    offers = {info.checkpoint_id for info in infos if info.handoff_target is not None}
+    noted = (yield from steps.notes(offers)) if offers else []
+    return offers - {note.scope for note in noted if note.key == "settled"}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 
 from holdfast.core.chunk_decoder import decode, references
 from holdfast.core.chunk_format import checked, chunk_id, decompress
@@ -14,15 +15,14 @@ from holdfast.runtime.engine import Engine
 from holdfast.runtime.steps import Plan
 from holdfast.stores.base import Note, Query, end_of_page
 from holdfast.stores.capabilities import ListsLost
-from holdfast.verbs.chains import circles, is_next, next_in, shown
+from holdfast.verbs.chains import is_next, next_in
 from holdfast.verbs.links import PAGE, links_of
+from holdfast.verbs.looked_at import LookedAt
 from holdfast.verbs.notes import beneath, needs_of
+from holdfast.verbs.progress import Progress
 from holdfast.verbs.read import verify_record
 
-Progress = Callable[[int, int | None], None]
-"""Called with how much is done and how much there is, if that is known."""
-
-_PAGE = 500
+_PAGE = 250
 _FEW = 3
 
 
@@ -62,86 +62,34 @@ class Verified:
         return f"<Verified: {self}>"
 
 
-@dataclass(slots=True)
-class _Links:
-    """What leads to what in a store, as far as it was looked at."""
-
-    parents: dict[str, str | None] = field(default_factory=dict)
-    sessions: dict[str, int] = field(default_factory=dict)
-    _numbers: dict[tuple[str, str], int] = field(default_factory=dict)
-    scopes: set[str] = field(default_factory=set)
-    following: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """What followed a checkpoint last, and the key of the note that says so."""
-
-    def add(self, info: CheckpointInfo) -> None:
-        session = (info.agent_id, info.session_id)
-        self.parents[info.checkpoint_id] = info.parent_id
-        self.sessions[info.checkpoint_id] = self._numbers.setdefault(session, len(self._numbers))
-
-    def damaged(self) -> list[Damage]:
-        """Circles, and notes that lead to another session."""
-        found: list[Damage] = []
-        for ids in circles(self.parents):
-            found += [Damage(each, shown(ids, "its parents lead")) for each in ids]
-        nexts: dict[str, str | None] = {s: target for s, (target, _) in self.following.items()}
-        for ids in circles(nexts):
-            what = "the notes of what followed it lead"
-            found += [Damage(each, shown(ids, what)) for each in ids]
-        for scope, (target, key) in self.following.items():
-            both = (self.sessions.get(scope), self.sessions.get(target))
-            if None not in both and both[0] != both[1]:
-                found.append(
-                    Damage(scope, f"its note {key!r} leads to {target}, of another session")
-                )
-        return found
-
-    def loose(self) -> list[Damage]:
-        """Notes whose checkpoint is gone, and those that lead to one that is."""
-        found = [
-            Damage(scope, "it has notes and is not there itself: gc() removes them")
-            for scope in sorted(self.scopes)
-            if not scope.startswith("/") and scope not in self.parents
-        ]
-        found += [
-            Damage(scope, f"its note {key!r} leads to {target}, which was removed")
-            for scope, (target, key) in self.following.items()
-            if scope in self.parents and target not in self.parents
-        ]
-        return found
-
-
 def verify(engine: Engine, progress: Progress | None) -> Plan[Verified]:
     """Read every checkpoint and note, and name each that is damaged."""
     total = (yield from steps.stats()).checkpoints if progress is not None else None
     damaged: list[Damage] = []
-    looked_at: dict[bytes, str] = {}  # chunks, with what is wrong with them
-    links = _Links()
     done, after = 0, ""
-    ends: set[str] = set()
-    while True:
-        ids = yield from steps.match("", _PAGE, after)
-        for checkpoint_id in ids:
-            try:
-                info = yield from _verify_one(engine, checkpoint_id, looked_at)
-                if info is not None:
-                    links.add(info)
-            except CheckpointIntegrityError as error:
-                damaged.append(Damage(checkpoint_id, error.reason))
-            done += 1
-            if progress is not None:
-                progress(done, total)
-        if len(ids) < _PAGE:
-            break
-        after = ids[-1]
-        if after in ends:
-            damaged.append(Damage(after, "it is listed again behind itself"))
-            break
-        ends.add(after)
-    damaged += yield from _lost(engine)
-    damaged += yield from _damaged_notes(engine, looked_at, links)
-    known = {damage.checkpoint_id for damage in damaged}
-    loose = [each for each in links.loose() if each.checkpoint_id not in known]
-    return Verified(done, damaged + links.damaged(), loose)
+    with closing(LookedAt()) as looked_at:
+        while ids := (yield from steps.match("", _PAGE, after)):
+            found = yield from _verify_some(engine, ids, looked_at)
+            damaged += (Damage(each, found[each]) for each in ids if each in found)
+            for _ in ids:
+                done += 1
+                if progress is not None:
+                    progress(done, total)
+            if len(ids) < _PAGE:
+                break
+            if ids[-1] == after or (yield from steps.do(partial(looked_at.ended_at, ids[-1]))):
+                damaged.append(Damage(ids[-1], "it is listed again behind itself"))
+                break
+            after = ids[-1]
+        damaged += yield from _lost(engine)
+        damaged += yield from _damaged_notes(engine, looked_at)
+        known = {damage.checkpoint_id for damage in damaged}
+        astray = yield from steps.do(lambda: list(looked_at.astray()))
+        loose = yield from steps.do(
+            lambda: [each for each in looked_at.loose() if each[0] not in known]
+        )
+    damaged += (Damage(*each) for each in astray)
+    return Verified(done, damaged, [Damage(*each) for each in loose])
 
 
 def _lost(engine: Engine) -> Plan[list[Damage]]:
@@ -151,18 +99,18 @@ def _lost(engine: Engine) -> Plan[list[Damage]]:
     return [Damage(*each) for each in (yield from steps.lost())]
 
 
-def _damaged_notes(
-    engine: Engine, looked_at: dict[bytes, str], links: _Links
-) -> Plan[list[Damage]]:
+def _damaged_notes(engine: Engine, looked_at: LookedAt) -> Plan[list[Damage]]:
     damaged: list[Damage] = []
     after = 0
     while page := (yield from steps.notes(None, after, _PAGE)):
+        yield from steps.do(partial(looked_at.add_scopes, [note.scope for note in page]))
         for note in page:
-            links.scopes.add(note.scope)
             try:
-                yield from _verify_chunks(dict(needs_of(note)), looked_at)
+                wrong = yield from _verify_chunks(dict(needs_of(note)), looked_at)
+                if wrong:
+                    raise CheckpointIntegrityError(note.scope, next(iter(wrong.values())))
                 if is_next(note.key):
-                    links.following[note.scope] = (yield from _followed(note)), note.key
+                    looked_at.follow(note.scope, (yield from _followed(note)), note.key)
             except CheckpointIntegrityError as error:
                 damaged.append(Damage(note.scope, error.reason))
         try:
@@ -183,35 +131,83 @@ def _followed(note: Note) -> Plan[str]:
         raise CheckpointIntegrityError(note.scope, str(error)) from None
 
 
-def _verify_one(
-    engine: Engine, checkpoint_id: str, looked_at: dict[bytes, str]
-) -> Plan[CheckpointInfo | None]:
-    if not engine.shares_chunks:
-        record = yield from steps.load(checkpoint_id)
-        if record is not None:
-            verify_record(record.info)
-            root = bytes.fromhex(record.info.content_id)
-            yield from _verify_chunks(links_of(root, record.chunks), looked_at)
-            return record.info
-        return None
-    found = yield from steps.query(Query(ids=[checkpoint_id], include_expired=True))
-    if not found:
-        if checkpoint_id in (yield from steps.match(checkpoint_id, 1)):
-            raise CheckpointIntegrityError(checkpoint_id, "its record has lost its session")
-        return None  # removed meanwhile
-    verify_record(found[0])
-    yield from _verify_chunks({bytes.fromhex(found[0].content_id): True}, looked_at)
-    return found[0]
+def _verify_some(engine: Engine, ids: list[str], looked_at: LookedAt) -> Plan[dict[str, str]]:
+    """Return which of the checkpoints are damaged, and how."""
+    wrong: dict[str, str] = {}
+    if engine.shares_chunks:
+        infos = yield from _records(ids, wrong)
+        roots = {bytes.fromhex(info.content_id): True for info in infos}
+        broken = yield from _verify_chunks(roots, looked_at)
+        for info in infos:
+            reason = broken.get(bytes.fromhex(info.content_id))
+            # Its chunks may be gone because it was removed while they were read.
+            if reason is not None and (yield from _is_there(info.checkpoint_id)):
+                wrong[info.checkpoint_id] = reason
+    else:
+        infos = []
+        for checkpoint_id in ids:
+            try:
+                infos += yield from _verify_document(checkpoint_id, looked_at)
+            except CheckpointIntegrityError as error:
+                wrong[checkpoint_id] = error.reason
+    yield from steps.do(lambda: looked_at.add([i for i in infos if i.checkpoint_id not in wrong]))
+    return wrong
 
 
-def _verify_chunks(roots: dict[bytes, bool], looked_at: dict[bytes, str]) -> Plan[None]:
-    """Check all chunks that some need; each is read once, however many states share it."""
+def _records(ids: list[str], wrong: dict[str, str]) -> Plan[list[CheckpointInfo]]:
+    """Return the records that are whole; one that cannot even be read stops no other."""
+    whole: list[CheckpointInfo] = []
+    try:
+        found = yield from steps.query(Query(ids=ids, include_expired=True))
+    except CheckpointIntegrityError as error:
+        if len(ids) == 1:
+            wrong[ids[0]] = error.reason
+            return []
+        for checkpoint_id in ids:
+            whole += yield from _records([checkpoint_id], wrong)
+        return whole
+    for info in found:
+        try:
+            verify_record(info)
+            whole.append(info)
+        except CheckpointIntegrityError as error:
+            wrong[info.checkpoint_id] = error.reason
+    for checkpoint_id in sorted({*ids} - {info.checkpoint_id for info in found}):
+        if (yield from _is_there(checkpoint_id)):  # else it was removed meanwhile
+            wrong[checkpoint_id] = "its record has lost its session"
+    return whole
+
+
+def _is_there(checkpoint_id: str) -> Plan[bool]:
+    return checkpoint_id in (yield from steps.match(checkpoint_id, 1))
+
+
+def _verify_document(checkpoint_id: str, looked_at: LookedAt) -> Plan[list[CheckpointInfo]]:
+    """Check a checkpoint of a store whose records hold their chunks."""
+    record = yield from steps.load(checkpoint_id)
+    if record is None:
+        return []
+    verify_record(record.info)
+    root = bytes.fromhex(record.info.content_id)
+    wrong = yield from _verify_chunks(links_of(root, record.chunks), looked_at)
+    if wrong:
+        raise CheckpointIntegrityError(checkpoint_id, next(iter(wrong.values())))
+    return [record.info]
+
+
+def _verify_chunks(roots: dict[bytes, bool], looked_at: LookedAt) -> Plan[dict[bytes, str]]:
+    """Check all chunks that some need, each once, however many states share it.
+
+    Returns which of those given cannot be read whole, and why.
+    """
     above: dict[bytes, list[bytes]] = {}
+    found: dict[bytes, str] = {}
     level = roots
     while level:
-        fresh = {name: refers for name, refers in level.items() if name not in looked_at}
-        names = list(fresh)
-        level = {}
+        known = yield from steps.do(partial(looked_at.reasons, level))
+        found.update(known)
+        names = [name for name in level if name not in known]
+        following: dict[bytes, bool] = {}
         for start in range(0, len(names), PAGE):
             page = names[start : start + PAGE]
             stored = yield from steps.fetch(page)
@@ -221,21 +217,24 @@ def _verify_chunks(roots: dict[bytes, bool], looked_at: dict[bytes, str]) -> Pla
                     if name not in stored:
                         raise CheckpointIntegrityError(None, f"chunk {name.hex()} is missing")
                     raw = checked(name, stored[name])
-                    inner = references(raw, links=True) if fresh[name] else []
-                    looked_at[name] = ""
+                    inner = references(raw, links=True) if level[name] else []
+                    found[name] = ""
                 except CheckpointIntegrityError as error:
-                    looked_at[name] = error.reason
+                    found[name] = error.reason
                 for child, _ in inner:
                     above.setdefault(child, []).append(name)
-                level.update(inner)
+                following.update(inner)
+            yield from steps.do(partial(looked_at.add_chunks, {n: found[n] for n in page}))
+        level = {name: refers for name, refers in following.items() if name not in found}
     # What leads to a damaged chunk is damaged too, for every state that shares it.
-    damaged = [name for name in (*above, *roots) if looked_at[name]]
+    damaged = [name for name in (*above, *roots) if found[name]]
+    spoilt: dict[bytes, str] = {}
     while damaged:
         name = damaged.pop()
         for parent in above.get(name, ()):
-            if not looked_at[parent]:
-                looked_at[parent] = looked_at[name]
+            if not found[parent]:
+                spoilt[parent] = found[parent] = found[name]
                 damaged.append(parent)
-    for root in roots:
-        if looked_at[root]:
-            raise CheckpointIntegrityError(None, looked_at[root])
+    if spoilt:
+        yield from steps.do(partial(looked_at.add_chunks, spoilt))
+    return {root: found[root] for root in roots if found[root]}

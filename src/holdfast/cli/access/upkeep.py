@@ -16,6 +16,7 @@ from holdfast.stores.base import Collected
 if TYPE_CHECKING:
     from holdfast.client import SyncClient
     from holdfast.stores.base import Stats
+    from holdfast.verbs.progress import Progress
     from holdfast.verbs.prune import Keep, Pruned
 
 
@@ -96,10 +97,12 @@ class Sweep:
         }
 
 
-def sweep(client: SyncClient, grace: float, dry_run: bool) -> Sweep:
+def sweep(
+    client: SyncClient, grace: float, dry_run: bool, progress: Progress | None = None
+) -> Sweep:
     """Remove what nothing needs, and see what waits."""
-    found = client.gc(grace, dry_run)
-    unneeded = client.gc(0, dry_run=True) if grace else None
+    found = client.gc(grace, dry_run, progress=progress)
+    unneeded = client.gc(0, dry_run=True, progress=progress) if grace else None
     left = Collected(0, 0)
     if unneeded is not None:  # a dry run has removed nothing yet
         gone = found if dry_run else left

@@ -32,8 +32,8 @@ def set_up(parser: Parser) -> None:
 def run(options: Namespace, terminal: Terminal) -> int:
     """Remove what nothing needs, and say what waits."""
     grace = span(options.grace)
-    with open_client(options) as client, terminal.waiting("collecting"):
-        done = sweep(client, grace, options.dry_run)
+    with open_client(options) as client:
+        done = sweep(client, grace, options.dry_run, terminal.progress("collecting"))
     if terminal.json:
         terminal.emit(done.as_json())
         return OK

@@ -50,8 +50,7 @@ def run(options: Namespace, terminal: Terminal) -> int:
     """Show what would be removed, ask, and remove it."""
     with open_client(options) as client:
         keep = _policy(client, options)
-        with terminal.waiting("looking"):
-            found = client.prune(keep, dry_run=True)
+        found = client.prune(keep, dry_run=True, progress=terminal.progress("looking"))
         short = ShortIds(client.store, found.removed[:_LISTED])
         if not terminal.json:
             for info in found.removed[:_LISTED]:
@@ -64,8 +63,7 @@ def run(options: Namespace, terminal: Terminal) -> int:
                 terminal.line(f"… and {len(found) - _LISTED:,} more")
         if found.removed and not options.dry_run:
             terminal.confirm(f"Remove {many(len(found), 'checkpoint')}?")
-            with terminal.waiting("removing"):
-                found = client.prune(keep)
+            found = client.prune(keep, progress=terminal.progress("removing"))
     if terminal.json:
         terminal.emit(pruned_json(found))
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Container, Iterator, Mapping
 from contextlib import AbstractContextManager
 from datetime import datetime
 
@@ -53,13 +53,12 @@ class ChunkFiles:
                 continue
         return found
 
-    def collect(self, live: Collection[bytes], before: datetime, dry_run: bool) -> Collected:
+    def collect(self, live: Container[bytes], before: datetime, dry_run: bool) -> Collected:
         """Remove those that are not live and were last written before then."""
-        kept = frozenset(live)
         bound = before.timestamp()
         count = size = 0
         for name, path in self._all():
-            if name in kept or not (found := _older(path, bound)):
+            if name in live or not (found := _older(path, bound)):
                 continue
             if not dry_run:
                 with self._lock():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Container, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Literal
@@ -111,7 +111,7 @@ class FileStore(Store):
         with self._working(writing=True):
             return self._writes.sweep(now)
 
-    def collect(self, live: Collection[bytes], before: datetime, dry_run: bool) -> Collected:
+    def collect(self, live: Container[bytes], before: datetime, dry_run: bool) -> Collected:
         with self._working(writing=not dry_run):
             return self._chunks.collect(live, before, dry_run)
 

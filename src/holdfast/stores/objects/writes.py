@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Container, Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -98,10 +98,9 @@ class BlobWrites(BlobReads):
             pass  # gc takes what is left
 
     def collect(
-        self, live: Collection[bytes], before: datetime, dry_run: bool
+        self, live: Container[bytes], before: datetime, dry_run: bool
     ) -> BlobPlan[Collected]:
         """Remove stray objects, then what is dead in the store within, then the objects of that."""
-        live = frozenset(live)
         owner = yield from self._owner_id()
         if owner is not None and not dry_run:
             yield RemoveDrafts(owner.hex())

@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
+from holdfast.core.chunk_format import ID_BYTES
 from holdfast.errors import CheckpointIntegrityError
 from holdfast.model import CheckpointInfo, microseconds
 from holdfast.stores.base import Note, Query, Record, SessionInfo, Stats, unfold
@@ -208,6 +209,20 @@ class PostgresReads:
             rows = yield from self._newest(where, select, limit, limit + _SESSIONS)
         heads = ((record_of(row[:-1]), row[-1]) for row in rows)
         return [SessionInfo(head.agent_id, head.session_id, head, n) for head, n in heads]
+
+    def roots(
+        self, include_expired: bool, take: Callable[[list[bytes]], object]
+    ) -> PostgresPlan[None]:
+        """Hand over the root chunk of every record, in pages of what there is at one moment."""
+        moment = None if include_expired else now()
+        yield sql.BEGIN, None
+        yield sql.END_IDLE, None
+        yield from self._ask(sql.DECLARE_ROOTS, moment)
+        while rows := (yield from self._ask(sql.FETCH_ROOTS)):
+            if any(root is None or len(root) != ID_BYTES for (root,) in rows):
+                raise CheckpointIntegrityError(None, "a record has lost the name of its state")
+            take([root for (root,) in rows])
+        yield sql.COMMIT, None
 
     def stats(self) -> PostgresPlan[Stats]:
         """Return what there is."""

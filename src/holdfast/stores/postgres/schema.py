@@ -715,6 +715,12 @@ SELECT_NOTES = """
     ORDER BY seq LIMIT $3
 """
 
+DECLARE_ROOTS = """
+    DECLARE roots NO SCROLL CURSOR FOR SELECT root FROM holdfast.checkpoints
+    WHERE $1::bigint IS NULL OR expires IS NULL OR expires > $1
+"""
+FETCH_ROOTS = "FETCH 10000 FROM roots"
+
 HAS_TAG = "(NOT s.filed OR s.tags && {})"
 TOUCHED_UNTIL = """
     (s.touched <= (SELECT seq >> 30 FROM holdfast.checkpoints WHERE id = {0})

@@ -42,6 +42,9 @@ class _PostgresMethods(PlannedStore):
     def newest(self, agent_id: str, session_id: str) -> Any:
         return self._carry_out(self._plans.newest, agent_id, session_id)
 
+    def roots(self, include_expired: bool, take: Callable[[list[bytes]], object]) -> Any:
+        return self._carry_out(self._plans.roots, include_expired, take)
+
 
 class PostgresStore(_PostgresMethods, Store):
     """Keeps checkpoints in a schema of a PostgreSQL database, version 14 or newer.

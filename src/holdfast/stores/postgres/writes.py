@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from psycopg.errors import UndefinedColumn, UniqueViolation
@@ -38,6 +38,8 @@ logger = logging.getLogger("holdfast")
 LARGE = 8 * 2**20
 """Chunks of more bytes than this are sent in several statements."""
 _TOLD = 100_000
+PART = 100
+"""How many records are removed at once: saves wait meanwhile."""
 _NO_RECORD: Row = (None,) * 13
 
 
@@ -196,8 +198,9 @@ class PostgresWrites(PostgresReads):
     def delete(self, checkpoint_ids: Collection[str]) -> PostgresPlan[int]:
         """Remove records and notes, in parts so that no save waits long."""
         removed = 0
-        for part in pages([key_of(name) for name in checkpoint_ids]):
+        for part in pages([key_of(name) for name in checkpoint_ids], PART):
             ((count,),) = yield from self._ask(sql.REMOVE, part)
+            crash_points.reach("upkeep:part")
             removed += count
         return removed
 
@@ -205,15 +208,15 @@ class PostgresWrites(PostgresReads):
         """Remove what has expired, in parts so that no save waits long."""
         removed, more = 0, True
         while more:
-            ((count, more),) = yield from self._ask(sql.SWEEP, microseconds(moment), PAGE)
+            ((count, more),) = yield from self._ask(sql.SWEEP, microseconds(moment), PART)
+            crash_points.reach("upkeep:part")
             removed += count
         return removed
 
     def collect(
-        self, live: Collection[bytes], before: datetime, dry_run: bool
+        self, live: Container[bytes], before: datetime, dry_run: bool
     ) -> PostgresPlan[Collected]:
         """Remove dead chunks page by page; one that is saved again meanwhile is spared."""
-        live = frozenset(live)
         bound = microseconds(before - (yield from self._ahead()))
         chunks, size, last = 0, 0, b""
         while True:
@@ -222,6 +225,7 @@ class PostgresWrites(PostgresReads):
             if dead and not dry_run:
                 names = [name for name, _ in dead]
                 dead = yield from self._ask(sql.DROP_CHUNKS, names, bound)
+                crash_points.reach("upkeep:part")
             chunks += len(dead)
             size += sum(row[-1] for row in dead)
             if len(page) < PAGE:

@@ -9,12 +9,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
-from holdfast.errors import InvalidArgumentError, StoreConnectionError
+from holdfast.errors import (
+    CheckpointIntegrityError,
+    InvalidArgumentError,
+    StoreConnectionError,
+)
 from holdfast.stores.redis.errors import redis_errors
-from holdfast.stores.redis.keys import SEQ, as_text, id_at, parted
-from holdfast.stores.redis.reads import RedisPlan, RedisReads, batches, members_of
+from holdfast.stores.redis.keys import SEQ, as_bytes, as_text, id_at, parted
+from holdfast.stores.redis.reads import BATCH, RedisPlan, RedisReads, batches, page_of
+from holdfast.stores.redis.records import IndexEntry, unpack_record
 
 logger = logging.getLogger("holdfast")
 
@@ -108,39 +114,77 @@ def _expired(reads: RedisReads) -> RedisPlan[set[str | bytes]]:
 
 
 def _lost_records(reads: RedisReads, expired: set[str | bytes]) -> RedisPlan[list[tuple[str, str]]]:
+    """Look at each record by its id, and at what else is listed where it is not by its id."""
     keys = reads.keys
-    by_id = {as_text(member) for member in (yield from members_of(keys.ids))}
-    by_time = {id_at(member) for member in (yield from members_of(keys.all))}
-    by_session: set[str] = set()
-    for member in (yield from members_of(keys.sessions)):
-        session, agent = parted(member)
-        listed = yield from members_of(keys.session(agent, session))
-        by_session.update(map(id_at, listed))
-    lists = (by_id, by_time, by_session)
-    found: list[tuple[str, str]] = []
-    for part in batches(sorted(by_id | by_time | by_session)):
-        there = yield [("EXISTS", keys.record(i)) for i in part]
-        # Removing takes a record and its entries at one moment: what is listed still was not.
-        listed = yield [("ZSCORE", keys.ids, i.encode("utf-8", "surrogatepass")) for i in part]
-        for i, is_there, score in zip(part, there, listed, strict=True):
-            if i in expired:
-                continue
-            if not is_there and (score is not None or i not in by_id):
-                found.append((i, RECORD_GONE))
-            elif is_there and not all(i in each for each in lists):
-                found.append((i, LISTING_GONE))
+    found: dict[str, str] = {}
+    low = b"-"
+    while page := (yield from page_of(keys.ids, low)):
+        found.update((yield from _lost_by_id(reads, [as_text(member) for member in page])))
+        low = b"(" + page[-1]
+    found.update((yield from _lost_in(reads, keys.all)))
+    low = b"-"
+    while page := (yield from page_of(keys.sessions, low)):
+        for member in page:
+            session, agent = parted(member)
+            found.update((yield from _lost_in(reads, keys.session(agent, session))))
+        low = b"(" + page[-1]
+    return [(i, how) for i, how in sorted(found.items()) if i not in expired]
+
+
+def _lost_by_id(reads: RedisReads, ids: list[str]) -> RedisPlan[dict[str, str]]:
+    """Return which of the ids have no record, or one that its session or time does not list.
+
+    Removing takes a record and its entries at one moment: what is listed still was not.
+    """
+    keys, found = reads.keys, dict[str, str]()
+    for part in batches(ids):
+        (values,) = yield [("MGET", *map(keys.record, part))]
+        listed = yield [("ZSCORE", keys.ids, as_bytes(i)) for i in part]
+        filed: list[IndexEntry] = []
+        for i, value, score in zip(part, values, listed, strict=True):
+            if value is None and score is not None:
+                found[i] = RECORD_GONE
+            elif value is not None:
+                with suppress(CheckpointIntegrityError):  # verify reads it, and says what is wrong
+                    placed = unpack_record(i, value)
+                    filed.append(IndexEntry.of(placed.info, placed.place))
+        if filed:
+            by_time = yield [("ZSCORE", keys.all, each.place) for each in filed]
+            in_session = yield [("ZSCORE", keys.session(*e.session), e.place) for e in filed]
+            there = yield [("EXISTS", keys.record(each.checkpoint_id)) for each in filed]
+            for each, *listings, is_there in zip(filed, by_time, in_session, there, strict=True):
+                if is_there and None in listings:
+                    found[each.checkpoint_id] = LISTING_GONE
+    return found
+
+
+def _lost_in(reads: RedisReads, key: bytes) -> RedisPlan[dict[str, str]]:
+    """Return what a listing names that is not to be found by its id."""
+    keys, found, low = reads.keys, dict[str, str](), b"-"
+    while page := (yield from page_of(key, low)):
+        for part in batches(page):
+            scores = yield [("ZSCORE", keys.ids, as_bytes(id_at(member))) for member in part]
+            unlisted = [m for m, score in zip(part, scores, strict=True) if score is None]
+            if unlisted:
+                there = yield [("EXISTS", keys.record(id_at(member))) for member in unlisted]
+                still = yield [("ZSCORE", key, member) for member in unlisted]
+                for member, is_there, score in zip(unlisted, there, still, strict=True):
+                    if score is not None:  # else it was removed meanwhile
+                        found[id_at(member)] = LISTING_GONE if is_there else RECORD_GONE
+        low = b"(" + page[-1]
     return found
 
 
 def _lost_notes(reads: RedisReads, expired: set[str | bytes]) -> RedisPlan[list[tuple[str, str]]]:
     keys = reads.keys
     found: list[tuple[str, str]] = []
-    for part in batches((yield from members_of(keys.notes))):
+    low = b"-"
+    while part := (yield from page_of(keys.notes, low, BATCH)):
+        low = b"(" + part[-1]
         entries = [(member[:SEQ], *parted(member[SEQ:])) for member in part]
         there = yield [("EXISTS", keys.note(scope, key)) for _, scope, key in entries]
         ordered = yield [
-            ("ZSCORE", keys.order(scope), seq + key.encode("utf-8", "surrogatepass"))
-            for seq, scope, key in entries
+            ("ZSCORE", keys.order(scope), seq + as_bytes(key)) for seq, scope, key in entries
         ]
         listed = yield [("ZSCORE", keys.notes, member) for member in part]
         for member, (_, scope, key), is_there, order, score in zip(

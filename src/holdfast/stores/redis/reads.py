@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from datetime import UTC, datetime
+from itertools import chain, repeat
 from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 
@@ -42,6 +43,7 @@ WRITTEN = 8
 _FEW = 64
 """Up to so many sessions are listed by merging; for more, all records are looked through."""
 _SOME = 50
+_LISTED = 2000
 _PLACE = itemgetter(0)
 
 
@@ -271,6 +273,45 @@ class RedisReads:
             gone = missing
         return [info for _, info in sorted(placed.values(), reverse=True, key=_PLACE)]
 
+    def roots(
+        self, include_expired: bool, take: Callable[[list[bytes]], object]
+    ) -> RedisPlan[None]:
+        """Hand over the root chunk of every record, listed in pages that hold nobody up.
+
+        A record that is removed before its page may have been the base of one that was committed
+        behind it: then all is listed again; and if that happens once more, at one moment.
+        """
+        gone: set[str] = set()
+        for page in chain((_LISTED, _LISTED), repeat(-1)):
+            (before,) = yield [("HGET", self.keys.totals, "removed")]
+            missing = yield from self._roots_in(page, include_expired, take)
+            (after,) = yield [("HGET", self.keys.totals, "removed")]
+            if missing <= gone and (before == after or page < 0):
+                return
+            gone = missing
+
+    def _roots_in(
+        self, page: int, include_expired: bool, take: Callable[[list[bytes]], object]
+    ) -> RedisPlan[set[str]]:
+        """Hand them over as they are listed, so many at a time; return which were gone by then."""
+        now, low, missing = datetime.now(UTC), b"-", set[str]()
+        while True:
+            (members,) = yield [("ZRANGEBYLEX", self.keys.all, low, "+", "LIMIT", 0, page)]
+            for part in batches(list(map(id_at, members)), _LISTED):
+                there = yield from self._records(part)
+                missing |= {*part} - there.keys()
+                infos = (placed.info for placed in there.values())
+                take(
+                    [
+                        bytes.fromhex(info.content_id)
+                        for info in infos
+                        if include_expired or not info.is_expired(now)
+                    ]
+                )
+            if len(members) != page:
+                return missing
+            low = b"(" + members[-1]
+
     def heads(
         self,
         agent_id: str | None,
@@ -476,10 +517,12 @@ def batches(items: list[Item], size: int = BATCH) -> Iterator[list[Item]]:
 def members_of(key: bytes) -> RedisPlan[list[bytes]]:
     """Return all members of a sorted set whose scores are equal, asked for in pages."""
     found: list[bytes] = []
-    low = b"-"
-    while True:
-        (page,) = yield [("ZRANGEBYLEX", key, low, "+", "LIMIT", 0, 10 * BATCH)]
+    while page := (yield from page_of(key, b"(" + found[-1] if found else b"-")):
         found += page
-        if len(page) < 10 * BATCH:
-            return found
-        low = b"(" + page[-1]
+    return found
+
+
+def page_of(key: bytes, low: bytes, count: int = 10 * BATCH) -> RedisPlan[list[bytes]]:
+    """Return the next members of a sorted set whose scores are equal; none at its end."""
+    (page,) = yield [("ZRANGEBYLEX", key, low, "+", "LIMIT", 0, count)]
+    return page  # type: ignore[no-any-return]

@@ -219,6 +219,7 @@ if redis.call('EXISTS', SESSION) == 0 then
   redis.call('ZREM', AGENTS, agent)
 end
 redis.call('HINCRBY', TOTALS, 'size', size)
+redis.call('HINCRBY', TOTALS, 'removed', 1)
 return 1
 """,
     frees=True,

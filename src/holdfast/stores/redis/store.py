@@ -36,6 +36,8 @@ Layout
     A note under a name also adds to a small stream, ``wake``, on which those wait who follow one.
 
 Garbage collection
+    What records begin with is listed in pages, and again if one was removed meanwhile, which is
+    counted: it may have been the base of one that was committed behind where the listing was.
     Chunks are listed with the time they were last written. ``collect`` marks an old one that no
     record needs, removes it unless it was written again, and then strikes it off. The script that
     makes a record visible requires each of its chunks to be listed and not marked, and dates it
@@ -84,6 +86,9 @@ class _RedisMethods(PlannedStore):
 
     def newest(self, agent_id: str, session_id: str) -> Any:
         return self._carry_out(self._plans.newest, agent_id, session_id)
+
+    def roots(self, include_expired: bool, take: Callable[[list[bytes]], object]) -> Any:
+        return self._carry_out(self._plans.roots, include_expired, take)
 
     def wait(self, scope: str, after: int, timeout: float) -> Any:
         # No longer than a connection may be silent; who waits then asks again.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Container, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -250,6 +250,7 @@ class RedisWrites(RedisReads):
             yield from self._strike_off(
                 {i for i, score in zip(unread, listed, strict=True) if score is not None}
             )
+            crash_points.reach("upkeep:part")
         return removed
 
     def _strike_off(self, ids: set[str]) -> RedisPlan[None]:
@@ -303,33 +304,41 @@ class RedisWrites(RedisReads):
                 yield from self._forget_scopes([filed.checkpoint_id for filed in records])
                 removed += sum((yield [self._removal_of(filed) for filed in records]))
             yield [("ZREM", self.keys.expiry, *members)]
+            crash_points.reach("upkeep:part")
 
     def _removal_of(self, filed: IndexEntry, value: bytes = b"") -> ScriptCall:
         return REMOVE(filed.keys_to_remove(self.keys), value, *filed.members_to_remove())
 
     def collect(
-        self, live: Collection[bytes], before: datetime, dry_run: bool
+        self, live: Container[bytes], before: datetime, dry_run: bool
     ) -> RedisPlan[Collected]:
         """Remove chunks that are not live and were last written before then.
 
         In three steps, so that no save can rely on a chunk that is going: it is marked, removed
         unless it was written again, and struck off the list unless it was entered again.
         """
-        live = frozenset(live)
         bound = microseconds(before) + (yield from self._skew())
-        chunks = self.keys.chunks
-        names = yield from self.listed_chunks("-inf", f"({bound}")
-        dead = [name for name in names if name not in live]
-        if dry_run:
-            sizes = yield from self._sizes(dead)
-            return Collected(len(sizes), sum(sizes))
-        taken: list[int] = []
-        for part in batches(dead):
-            (doomed,) = yield [DOOM([chunks], bound, *part)]
-            if doomed:
-                taken += yield from self._drop(doomed, bound)
-                yield [SETTLE([chunks], *doomed)]
-        return Collected(len(taken), sum(taken))
+        chunks = size = 0
+        cursor = 0
+        while True:
+            ((cursor, page),) = yield [("ZSCAN", self.keys.chunks, cursor, "COUNT", BATCH)]
+            dead = [name for name, at in page if at < bound and name not in live]
+            for part in batches(dead):
+                going = self._sizes(part) if dry_run else self._take(part, bound)
+                sizes = yield from going
+                chunks, size = chunks + len(sizes), size + sum(sizes)
+            if not cursor:
+                return Collected(chunks, size)
+
+    def _take(self, names: list[bytes], bound: int) -> RedisPlan[list[int]]:
+        """Remove chunks that no record needs; return the size of each that was not spared."""
+        (doomed,) = yield [DOOM([self.keys.chunks], bound, *names)]
+        if not doomed:
+            return []
+        taken = yield from self._drop(doomed, bound)
+        yield [SETTLE([self.keys.chunks], *doomed)]
+        crash_points.reach("upkeep:part")
+        return taken
 
     def _drop(self, names: list[bytes], bound: int) -> RedisPlan[list[int]]:
         keys = [self.keys.chunk(name) for name in names]

@@ -7,7 +7,7 @@ returns, the other returns to be awaited.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Container
 from datetime import datetime
 from typing import Any
 
@@ -60,7 +60,7 @@ class PlannedStore(ABC):
     def sweep(self, now: datetime) -> Any:
         return self._carry_out(self._plans.sweep, now)
 
-    def collect(self, live: Collection[bytes], before: datetime, dry_run: bool) -> Any:
+    def collect(self, live: Container[bytes], before: datetime, dry_run: bool) -> Any:
         return self._carry_out(self._plans.collect, live, before, dry_run)
 
     def stats(self) -> Any:

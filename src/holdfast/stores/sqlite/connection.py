@@ -302,11 +302,14 @@ class Connections:
         with self.errors():
             return self._use(self._writer, self.writer(), _CHANGE, work)
 
-    def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Do work that reads, from one unchanging view of the file."""
+    def read(self, work: Callable[[sqlite3.Connection], T], is_long: bool = False) -> T:
+        """Do work that reads, from one unchanging view of the file.
+
+        What may take long has a connection of its own: who writes would have to wait for it.
+        """
         self.check()
         with self.errors():
-            if not self._idle and not self.write_lock.locked():
+            if not is_long and not self._idle and not self.write_lock.locked():
                 # Nobody writes: no connection of its own is needed just to read.
                 with self.write_lock:
                     self.check()

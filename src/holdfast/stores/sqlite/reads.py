@@ -6,10 +6,11 @@ import sqlite3
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from functools import partial
-from itertools import chain, islice
+from itertools import chain, islice, pairwise
 from operator import itemgetter
 from typing import Any
 
+from holdfast.core.chunk_format import ID_BYTES
 from holdfast.errors import CheckpointIntegrityError
 from holdfast.model import microseconds
 from holdfast.stores.base import Query, Record, Stats, gather
@@ -21,6 +22,8 @@ from holdfast.stores.sqlite.listing import heads_of, select, text_range
 from holdfast.stores.sqlite.rows import RecordAtPlace, key_of, name_of, now, placed_of, record_of
 
 BATCH = 500
+_ROOTS = 10_000
+_CHUNKS = 2000
 _BODY = -2
 """Which column of a record may have any size."""
 
@@ -134,6 +137,29 @@ class SqliteReads:
             (bound,) = place
         rows = heads_of(db, Query(agent_id=agent_id, session_id=session_id), bound, now())
         return list(islice(self._allowance.measured(rows, _BODY - 1), limit))
+
+    def roots(
+        self, db: sqlite3.Connection, include_expired: bool, take: Callable[[list[bytes]], object]
+    ) -> None:
+        """Hand over the root chunk of every record, in pages of one view."""
+        asked = (sql.ROOTS, ()) if include_expired else (sql.ROOTS_ALIVE, (now(),))
+        rows = db.execute(*asked)
+        while page := [root for (root,) in rows.fetchmany(_ROOTS)]:
+            if any(type(root) is not bytes or len(root) != ID_BYTES for root in page):
+                raise CheckpointIntegrityError(None, "a record has lost the name of its state")
+            take(page)
+
+    def chunks_after(self, db: sqlite3.Connection, after: int, bound: int) -> list[Row]:
+        """Return the next chunks: place, name, size, and whether written before the bound."""
+        rows = db.execute(sql.CHUNKS_AFTER, (bound, after, _CHUNKS)).fetchall()
+        places = [after, *(row[0] for row in rows)]
+        if any(later <= earlier for earlier, later in pairwise(places)):
+            raise CheckpointIntegrityError(None, "its chunks come again behind themselves")
+        return rows
+
+    def expired(self, db: sqlite3.Connection, bound: int) -> list[bytes | str]:
+        """Return the keys of some records that have expired."""
+        return [key for (key,) in db.execute(sql.EXPIRED, (bound, BATCH))]
 
     def stats(self, db: sqlite3.Connection) -> Stats:
         """Return what there is."""

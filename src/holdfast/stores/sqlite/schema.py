@@ -199,16 +199,16 @@ TOUCHED_UNTIL = """
 MATCH_UUID = "SELECT id FROM checkpoints WHERE id BETWEEN ? AND ? AND id > ? ORDER BY id LIMIT ?"
 MATCH_TEXT = "SELECT id FROM checkpoints WHERE id >= ? AND id < ? AND id > ? ORDER BY id LIMIT ?"
 DELETE = "DELETE FROM checkpoints WHERE id = ?"
-DELETE_NOTES = "DELETE FROM notes WHERE scope = ?"
-SWEEP = "DELETE FROM checkpoints WHERE expires <= ?"
 SESSION_OF = "SELECT session FROM checkpoints WHERE id = ?"
-SESSIONS_EXPIRED = "SELECT DISTINCT session FROM checkpoints WHERE expires <= ?"
-SWEEP_NOTES = """
-    DELETE FROM notes WHERE expires <= :now
-        OR scope IN (SELECT id FROM checkpoints WHERE expires <= :now)
-"""
+DELETE_NOTES = "DELETE FROM notes WHERE seq IN (SELECT seq FROM notes WHERE scope = ? LIMIT ?)"
+EXPIRED = "SELECT id FROM checkpoints WHERE expires <= ? LIMIT ?"
+SWEEP_NOTES = "DELETE FROM notes WHERE seq IN (SELECT seq FROM notes WHERE expires <= ? LIMIT ?)"
 
-OLD_CHUNKS = "SELECT seq, name, length(data) FROM chunks WHERE written < ?"
+ROOTS = "SELECT root FROM checkpoints"
+ROOTS_ALIVE = "SELECT root FROM checkpoints c WHERE (c.expires IS NULL OR c.expires > ?)"
+CHUNKS_AFTER = """
+    SELECT seq, name, length(data), written < ? FROM chunks WHERE seq > ? ORDER BY seq LIMIT ?
+"""
 DROP_CHUNK = "DELETE FROM chunks WHERE seq = ? AND written < ?"
 
 STATS = f"""

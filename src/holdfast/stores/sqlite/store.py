@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Container
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 from typing import TypeVar, cast
 
@@ -30,12 +30,17 @@ from holdfast.stores.shared.rows import Row
 from holdfast.stores.sqlite import writes
 from holdfast.stores.sqlite.connection import Connections, Durability
 from holdfast.stores.sqlite.pending import Pending
-from holdfast.stores.sqlite.reads import SqliteReads, batches
-from holdfast.stores.sqlite.rows import note_of, record_of
-from holdfast.stores.sqlite.writes import SqliteWrites
+from holdfast.stores.sqlite.reads import BATCH, SqliteReads
+from holdfast.stores.sqlite.rows import key_of, note_of, record_of
+from holdfast.stores.sqlite.writes import PART_SECONDS, Part, SqliteWrites
+from holdfast.system import crash_points
 from holdfast.system.threads import Threads
 
 T = TypeVar("T")
+
+_BEFORE_ALL = -(2**63)
+_SHORTEST_REST, _LONGEST_REST = 0.005, 0.1
+"""Longer than another process waits before it looks for the lock again, if it is woken in time."""
 
 
 class SqliteStore(Store):
@@ -119,14 +124,17 @@ class SqliteStore(Store):
     def notes(
         self, scopes: Collection[str] | None, after: int = 0, limit: int | None = None
     ) -> list[Note]:
-        rows = self._db.read(lambda db: self._reads.notes(db, scopes, after, limit))
+        is_long = scopes is None and limit is None
+        rows = self._db.read(lambda db: self._reads.notes(db, scopes, after, limit), is_long)
         return [note_of(row) for row in rows]
 
     def match(self, prefix: str, limit: int, after: str = "") -> list[str]:
         return self._db.read(lambda db: self._reads.match(db, prefix, limit, after))
 
     def query(self, query: Query) -> list[CheckpointInfo]:
-        return [info for _, info in self._db.read(lambda db: self._reads.query(db, query))]
+        is_long = query.ids is None and (query.limit is None or query.limit > BATCH)
+        found = self._db.read(lambda db: self._reads.query(db, query), is_long or bool(query.tags))
+        return [info for _, info in found]
 
     def heads(
         self,
@@ -136,12 +144,18 @@ class SqliteStore(Store):
         limit: int | None = None,
         before: str | None = None,
     ) -> list[SessionInfo]:
-        rows = self._db.read(lambda db: self._reads.heads(db, agent_id, session_id, limit, before))
+        rows = self._db.read(
+            lambda db: self._reads.heads(db, agent_id, session_id, limit, before),
+            is_long=limit is None and session_id is None,
+        )
         heads = ((record_of(row[:-1]), row[-1]) for row in rows)
         return [SessionInfo(head.agent_id, head.session_id, head, n) for head, n in heads]
 
     def stats(self) -> Stats:
-        return self._db.read(self._reads.stats)
+        return self._db.read(self._reads.stats, is_long=True)
+
+    def roots(self, include_expired: bool, take: Callable[[list[bytes]], object]) -> None:
+        self._db.read(lambda db: self._reads.roots(db, include_expired, take), is_long=True)
 
     def tick(self) -> tuple[int, int]:
         return self._db.data_version()
@@ -153,37 +167,69 @@ class SqliteStore(Store):
     def _removals_now(self) -> tuple[int, int, int]:
         return (*self._db.others_version(), self._removals)
 
-    def _remove(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        with self._db.write_lock:
-            self._removals += 1
-            return self._db.write(work)
-
     def delete(self, checkpoint_ids: Collection[str]) -> int:
-        return self._remove(lambda db: writes.delete(db, checkpoint_ids))
+        return self._delete(deque(map(key_of, checkpoint_ids)))
+
+    def _delete(self, keys: deque[bytes | str]) -> int:
+        removed = self._in_part(lambda db, part: writes.delete(db, part, keys))
+        while keys:
+            removed += self._in_part(lambda db, part: writes.delete(db, part, keys))
+        return removed
 
     def sweep(self, now: datetime) -> int:
-        return self._remove(lambda db: writes.sweep(db, now))
+        bound, removed = microseconds(now), 0
+        while self._in_part(lambda db, part: writes.sweep_notes(db, part, bound)):
+            pass
+        while keys := self._db.read(lambda db: self._reads.expired(db, bound)):
+            gone = self._delete(deque(keys))
+            if not gone:  # an index that lists what is not there
+                break
+            removed += gone
+        return removed
 
-    def collect(self, live: Collection[bytes], before: datetime, dry_run: bool) -> Collected:
-        kept, bound = frozenset(live), microseconds(before)
-        dead = self._db.read(lambda db: writes.dead_chunks(db, kept, bound))
+    def collect(self, live: Container[bytes], before: datetime, dry_run: bool) -> Collected:
+        bound, after = microseconds(before), _BEFORE_ALL
+        chunks = size = 0
+        while page := self._db.read(
+            lambda db: self._reads.chunks_after(db, after, bound),  # noqa: B023  (called at once)
+            is_long=True,
+        ):
+            after = page[-1][0]
+            dead = deque(row for row in page if row[3] and row[1] not in live)
+            gone = _all_of(dead) if dry_run else self._drop(dead, bound)
+            chunks, size = chunks + gone[0], size + gone[1]
         if not dry_run:
-            for part in batches(dead):
-                # In parts, so that no saver waits long; a chunk saved again meanwhile is spared.
-                rows: list[Row] = [(row[0], bound) for row in part]
-                self._remove(partial(writes.drop_chunks, rows=rows))
-            self._give_back_space()
-        return Collected(len(dead), sum(row[2] for row in dead))
+            while self._in_part(writes.give_back_space):
+                pass
+        return Collected(chunks, size)
 
-    def _give_back_space(self) -> None:
-        before, free = -1, 0
-        while free != before:
-            with self._db.write_lock:
-                before, free = free, self._db.write(writes.give_back_space)
+    def _drop(self, dead: deque[Row], bound: int) -> writes.Dropped:
+        chunks = size = 0
+        while dead:  # a chunk that is saved again meanwhile is spared
+            done = self._in_part(lambda db, part: writes.drop_chunks(db, part, dead, bound))
+            chunks, size = chunks + done[0], size + done[1]
+        return chunks, size
+
+    def _in_part(self, work: Callable[[sqlite3.Connection, Part], T]) -> T:
+        """Remove some, in a transaction that is short, and let others write before the next."""
+        with self._db.write_lock:
+            began = time.monotonic()
+            self._removals += 1
+            done = self._db.write(lambda db: work(db, Part()))
+        self.flush()  # of this process: locks are not fair, and who waits might never get one
+        crash_points.reach("upkeep:part")
+        took = time.monotonic() - began
+        if took > PART_SECONDS / 2:  # there is more: others look for the lock now and then
+            time.sleep(min(max(_SHORTEST_REST, took), _LONGEST_REST))
+        return done
 
     def close(self) -> None:
         self._db.close()
         self.flush()  # tells what was queued too late that the store is closed
+
+
+def _all_of(rows: Collection[Row]) -> writes.Dropped:
+    return len(rows), sum(row[2] for row in rows)
 
 
 def _settle(batch: list[Pending], error: Exception | None = None) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable, Collection
-from datetime import datetime
+from collections import deque
+from collections.abc import Callable
 from itertools import count
 from typing import Any
 
@@ -18,7 +18,6 @@ from holdfast.errors import (
     NoteExistsError,
     NotTheHeadError,
 )
-from holdfast.model import microseconds
 from holdfast.stores.base import NOTE_TIES, Commit, NotesOnly, place_after
 from holdfast.stores.shared.rows import Row, check_time, metadata_in
 from holdfast.stores.shared.tags import FiledTags
@@ -30,6 +29,12 @@ from holdfast.stores.sqlite.rows import key_of, name_of, note_row, now, record_r
 from holdfast.system import crash_points
 
 _SESSIONS_KNOWN = 10_000
+PART_SECONDS = 0.025
+"""How long upkeep writes before others have their turn."""
+_PAGES = 64
+
+Dropped = tuple[int, int]
+"""How many chunks were removed, and their bytes."""
 
 
 class SqliteWrites:
@@ -152,39 +157,64 @@ def file_tags(db: sqlite3.Connection, filed: dict[int, FiledTags], limit: int) -
     return found
 
 
-def delete(db: sqlite3.Connection, checkpoint_ids: Collection[str]) -> int:
-    """Remove records and all notes of these scopes; return how many records there were."""
-    keys = [(key_of(checkpoint_id),) for checkpoint_id in checkpoint_ids]
-    sessions = {row for key in keys for row in db.execute(sql.SESSION_OF, key)}
-    db.executemany(sql.DELETE_NOTES, keys)
-    removed = db.executemany(sql.DELETE, keys).rowcount
+class Part:
+    """What one transaction of upkeep may do: so much that nobody waits long for its end."""
+
+    def __init__(self) -> None:
+        self._end = time.monotonic() + PART_SECONDS
+        self._is_begun = False
+
+    def goes_on(self) -> bool:
+        """Return whether there is time for one more thing; for the first there always is."""
+        is_begun, self._is_begun = self._is_begun, True
+        return not is_begun or time.monotonic() < self._end
+
+
+def delete(db: sqlite3.Connection, part: Part, keys: deque[bytes | str]) -> int:
+    """Remove records and all notes of these scopes, and take those done off the list.
+
+    The record first: notes without one do no harm. Returns how many records there were.
+    """
+    removed, sessions = 0, set[Row]()
+    while keys and part.goes_on():
+        sessions.update(db.execute(sql.SESSION_OF, (keys[0],)))
+        removed += db.execute(sql.DELETE, (keys[0],)).rowcount
+        if db.execute(sql.DELETE_NOTES, (keys[0], BATCH)).rowcount < BATCH:
+            keys.popleft()
     db.executemany(sql.TOUCHED_BEFORE, sessions)
     return removed
 
 
-def sweep(db: sqlite3.Connection, moment: datetime) -> int:
-    """Remove expired records with their notes, and expired notes; return how many records."""
-    bound = (microseconds(moment),)
-    sessions = db.execute(sql.SESSIONS_EXPIRED, bound).fetchall()
-    db.execute(sql.SWEEP_NOTES, {"now": microseconds(moment)})
-    removed = db.execute(sql.SWEEP, bound).rowcount
-    db.executemany(sql.TOUCHED_BEFORE, sessions)
-    return removed
+def sweep_notes(db: sqlite3.Connection, part: Part, bound: int) -> bool:
+    """Remove some of the notes that have expired; return whether there may be more."""
+    while part.goes_on():
+        if db.execute(sql.SWEEP_NOTES, (bound, BATCH)).rowcount < BATCH:
+            return False
+    return True
 
 
-def dead_chunks(db: sqlite3.Connection, live: Collection[bytes], bound: int) -> list[Row]:
-    """Return the rows of chunks that are not live and were last written before then."""
-    return [row for row in db.execute(sql.OLD_CHUNKS, (bound,)) if row[1] not in live]
+def drop_chunks(db: sqlite3.Connection, part: Part, rows: deque[Row], bound: int) -> Dropped:
+    """Remove chunks, but for those that were saved again meanwhile, and take them off the list."""
+    chunks = size = 0
+    while rows and part.goes_on():
+        seq, _, length, _ = rows.popleft()
+        if db.execute(sql.DROP_CHUNK, (seq, bound)).rowcount:
+            chunks, size = chunks + 1, size + length
+    return chunks, size
 
 
-def drop_chunks(db: sqlite3.Connection, rows: list[Row]) -> None:
-    """Remove chunks, but for those that were saved again meanwhile."""
-    db.executemany(sql.DROP_CHUNK, rows)
+def give_back_space(db: sqlite3.Connection, part: Part) -> bool:
+    """Shorten the file by some of its free pages; return whether there are more."""
+    free = _free_pages(db)
+    while free and part.goes_on():
+        db.execute(f"PRAGMA incremental_vacuum({_PAGES})").fetchall()
+        before, free = free, _free_pages(db)
+        if free == before:  # of a file that was made without
+            return False
+    return free > 0
 
 
-def give_back_space(db: sqlite3.Connection) -> int:
-    """Shorten the file by some of its free pages; return how many are left."""
-    db.execute(f"PRAGMA incremental_vacuum({BATCH})").fetchall()
+def _free_pages(db: sqlite3.Connection) -> int:
     (free,) = db.execute("PRAGMA freelist_count").fetchone()
     return int(free)
 
