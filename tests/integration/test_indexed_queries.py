@@ -106,14 +106,14 @@ def test_sqlite_looks_through_no_table(
     plans: list[str] = []
     read = file._db.read
 
-    def explained(work: Callable[[Any], Any]) -> Any:
+    def explained(work: Callable[[Any], Any], is_long: bool = False) -> Any:
         def carried_out(db: sqlite3.Connection) -> Any:
             explaining = Explaining(db)
             found = work(explaining)
             plans.extend(explaining.plan)
             return found
 
-        return read(carried_out)
+        return read(carried_out, is_long)
 
     monkeypatch.setattr(file._db, "read", explained)
 
