@@ -31,6 +31,7 @@ from holdfast.runtime.steps import Plan
 from holdfast.session import lease as leases
 from holdfast.system import processes
 from holdfast.verbs import leases as held_leases
+from holdfast.verbs import notes
 from tests.clients import PERSISTENT, url_of
 from tests.integration.fork_server import PATH, ROOT, ForkServer
 from tests.session.conftest import Open
@@ -433,3 +434,29 @@ async def test_an_async_client_that_is_closed_lets_go_of_its_sessions(kept_url: 
         assert again.state == {}
     with pytest.raises(StoreClosedError):
         await run.close()
+
+
+def test_what_opening_reads_does_not_grow_with_earlier_openings(
+    client: Any, session: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def opened() -> int:
+        read: list[int] = []
+        decode = notes._with_values
+
+        def counted(engine: Any, found: Any, *given: Any) -> Any:
+            read.append(len(found))
+            return decode(engine, found, *given)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(notes, "_with_values", counted)
+            with session():
+                pass
+        return sum(read)
+
+    for _ in range(5):
+        opened()
+    before = opened()
+    for _ in range(20):
+        opened()
+
+    assert opened() == before

@@ -23,7 +23,7 @@ from holdfast.stores.base import (
     Store,
     given,
 )
-from holdfast.stores.capabilities import FindsNewest, ListsLost, ListsRoots, Waits
+from holdfast.stores.capabilities import FindsLastNotes, FindsNewest, ListsLost, ListsRoots, Waits
 
 T = TypeVar("T")
 
@@ -96,6 +96,13 @@ def notes(
     scopes: Collection[str] | None, after: int = 0, limit: int | None = None
 ) -> Plan[list[Note]]:
     answer: list[Note] = yield Ask(lambda store: store.notes(scopes, after, limit))
+    return answer
+
+
+def last_notes(scopes: Collection[str], count: int) -> Plan[list[Note]]:
+    answer: list[Note] = yield Ask(
+        lambda store: _able(store, FindsLastNotes).last_notes(scopes, count)
+    )
     return answer
 
 

@@ -6,11 +6,11 @@ Each is a small protocol, and a store that has its methods has the capability:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from holdfast.stores.base import Record, Store
+    from holdfast.stores.base import Note, Record, Store
 
 
 @runtime_checkable
@@ -27,6 +27,14 @@ class FindsNewest(Protocol):
 
     def newest(self, agent_id: str, session_id: str) -> Record | None:
         """Return what ``query`` and then ``load`` give for the newest record of a session."""
+
+
+@runtime_checkable
+class FindsLastNotes(Protocol):
+    """Finds the last notes of a scope, however many it has."""
+
+    def last_notes(self, scopes: Collection[str], count: int) -> list[Note]:
+        """Return what ``notes`` gives of these scopes, of each the last so many."""
 
 
 @runtime_checkable

@@ -217,6 +217,17 @@ class KeyValueStore(Store):
         ]
         return sorted(found, key=lambda note: note.seq)[:limit]
 
+    def last_notes(self, scopes: Collection[str], count: int) -> list[Note]:
+        """Return of each of these scopes the last notes that have not expired, in their order."""
+        self._check_open()
+        now = datetime.now(UTC)
+        found: list[Note] = []
+        for scope in set(scopes):
+            newest = self._scan(*_within(_scope(scope)), reverse=True)
+            notes = (_read_note(value) for _, value in newest)
+            found += islice((note for note in notes if not note.is_expired(now)), count)
+        return sorted(found, key=lambda note: note.seq)
+
     def match(self, prefix: str, limit: int, after: str = "") -> list[str]:
         self._check_open()
         start, stop = _within(_record(prefix))

@@ -156,6 +156,10 @@ class MemoryStore(Locked, Store):
         found = [note for note in found if note.seq > after and not note.is_expired(now)]
         return sorted(found, key=lambda note: note.seq)[:limit]
 
+    def last_notes(self, scopes: Collection[str], count: int) -> list[Note]:
+        parts = [self.notes([scope])[-count:] for scope in set(scopes)]
+        return sorted((note for part in parts for note in part), key=lambda note: note.seq)
+
     def tick(self) -> int:
         with self._open():
             return self._commits + self._removals

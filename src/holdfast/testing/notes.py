@@ -18,6 +18,7 @@ from holdfast.errors import (
 )
 from holdfast.model import microseconds
 from holdfast.stores.base import NOTE_TIES, Note, NotesOnly, Query, Store
+from holdfast.stores.capabilities import FindsLastNotes
 from holdfast.testing.commits import ODD_NAMES, is_absent
 from holdfast.testing.handles import THREADS, at_once
 from holdfast.testing.samples import (
@@ -67,6 +68,26 @@ class NoteSuite(Suite):
         assert unplaced(found) == notes
         assert all(note.is_intact() for note in found)
         assert value_of(found[0]) == {"kept": (1, b"\x00\xff", None)}
+
+    def test_the_last_notes_of_a_scope_are_those_of_all_that_have_not_expired(
+        self, store: Store
+    ) -> None:
+        able = store.capability(FindsLastNotes)
+        if able is None:
+            return
+        for n in range(150):
+            until = now() - HOUR if n % 50 > 2 else None
+            keep_notes(store, make_note("/log", str(n), n, until), make_note("/other", str(n), n))
+
+        found = able.last_notes(["/log", "/other", "/none", "/log"], 4)
+
+        own = [note for note in found if note.scope == "/log"]
+        others = [note for note in found if note.scope == "/other"]
+        assert own == store.notes(["/log"])[-4:]
+        assert keys(own) == ["52", "100", "101", "102"]
+        assert keys(others) == ["146", "147", "148", "149"]
+        assert [note.seq for note in found] == sorted(note.seq for note in found)
+        assert able.last_notes([], 4) == []
 
     def test_bytes_that_are_no_value_are_given_back_too(self, store: Store) -> None:
         notes = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -16,6 +16,7 @@ from holdfast.runtime import steps
 from holdfast.runtime.engine import Engine
 from holdfast.runtime.steps import Plan
 from holdfast.stores.base import Fence, Note, NotesOnly, unfold
+from holdfast.stores.capabilities import FindsLastNotes
 
 
 class NoteBatch:
@@ -59,7 +60,24 @@ def read(
     trusts: Trusts | None = None,
 ) -> Plan[list[tuple[Note, Any]]]:
     """Return notes in the order they were written, each with its value."""
-    notes = yield from steps.notes(scopes, after, limit)
+    found = yield from steps.notes(scopes, after, limit)
+    return (yield from _with_values(engine, found, on_unknown, trusts))
+
+
+def read_last(
+    engine: Engine, scopes: Collection[str], count: int, on_unknown: OnUnknown = "raise"
+) -> Plan[list[tuple[Note, Any]]]:
+    """Return the last notes of each of some scopes, each with its value; or more of them."""
+    if engine.can(FindsLastNotes):
+        found = yield from steps.last_notes(scopes, count)
+    else:
+        found = yield from steps.notes(scopes)
+    return (yield from _with_values(engine, found, on_unknown))
+
+
+def _with_values(
+    engine: Engine, notes: Sequence[Note], on_unknown: OnUnknown, trusts: Trusts | None = None
+) -> Plan[list[tuple[Note, Any]]]:
     roots: list[bytes] = []
     whole: dict[bytes, bytes] = {}
     for note in notes:

@@ -18,6 +18,7 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import count, islice
+from operator import attrgetter
 from typing import NamedTuple
 
 from holdfast.core.json_form import dumps, loads
@@ -96,15 +97,28 @@ class Notes:
         self, scopes: Collection[str] | None, after: int, limit: int | None, now: datetime
     ) -> list[Note]:
         """Return notes past a place that have not expired, by ``seq``."""
+        places = sorted(place for place in self._kept(scopes) if place.seq > after)
+        return list(islice(_unexpired(places, now), limit))
+
+    def find_last(self, scopes: Collection[str], count: int, now: datetime) -> list[Note]:
+        """Return of each scope the last notes that have not expired, by ``seq``."""
+        by_scope: dict[str, list[NotePosition]] = {}
+        for place in self._kept(scopes):
+            by_scope.setdefault(place.scope, []).append(place)
+        found: list[Note] = []
+        for places in by_scope.values():
+            found += islice(_unexpired(sorted(places, reverse=True), now), count)
+        return sorted(found, key=attrgetter("seq"))
+
+    def _kept(self, scopes: Collection[str] | None) -> list[NotePosition]:
+        """Return where the notes of some scopes are, but for those that do not count yet."""
         if not self.any():
             return []
         with locked(self._lock, shared=True):
-            places = sorted(place for place in self._places(scopes) if place.seq > after)
+            places = list(self._places(scopes))
             unkept = [promise for promise in self._promises() if not promise.is_kept()]
         hidden = {place.path for promise in unkept for place in promise.places}
-        found = (_read(place) for place in places if place.path not in hidden)
-        shown = (note for note in found if note is not None and not note.is_expired(now))
-        return list(islice(shown, limit))
+        return [place for place in places if place.path not in hidden]
 
     def add(self, notes: Collection[Note], record: CheckpointInfo | None = None) -> Promise:
         """Write notes, while ``changing``; they count when the promise is kept."""
@@ -283,6 +297,12 @@ class Promise:
 
 def _names(record: CheckpointInfo) -> list[str]:
     return [record.agent_id, record.session_id, record.checkpoint_id, record.checksum]
+
+
+def _unexpired(places: Iterable[NotePosition], now: datetime) -> Iterator[Note]:
+    """Read notes one by one, and yield those that are there and have not expired."""
+    found = map(_read, places)
+    return (note for note in found if note is not None and not note.is_expired(now))
 
 
 def _in_folder(folder: str, scope: str) -> Iterator[NotePosition]:

@@ -85,6 +85,10 @@ class FileStore(Store):
         with self._working():
             return self._notes.find(scopes, after, limit, datetime.now(UTC))
 
+    def last_notes(self, scopes: Collection[str], count: int) -> list[Note]:
+        with self._working():
+            return self._notes.find_last(scopes, count, datetime.now(UTC))
+
     def match(self, prefix: str, limit: int, after: str = "") -> list[str]:
         with self._working():
             return self._reads.match(prefix, limit, after)

@@ -106,6 +106,12 @@ class PostgresReads:
         rows = yield from self._ask(sql.SELECT_NOTES, after, now(), limit, keys)
         return [note_of(row) for row in rows]
 
+    def last_notes(self, scopes: Collection[str], count: int) -> PostgresPlan[list[Note]]:
+        """Return the last notes of each of some scopes."""
+        keys = [key_of(scope) for scope in set(scopes)]
+        rows = yield from self._ask(sql.LAST_NOTES, keys, now(), count)
+        return [note_of(row) for row in rows]
+
     def match(self, prefix: str, limit: int, after: str = "") -> PostgresPlan[list[str]]:
         """Return ids by their beginning: UUIDs first, then all others."""
         past = key_of(after) if after else b""

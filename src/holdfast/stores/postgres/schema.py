@@ -715,6 +715,16 @@ SELECT_NOTES = """
     ORDER BY seq LIMIT $3
 """
 
+LAST_NOTES = """
+    SELECT n.seq, n.scope, n.key, n.expires, n.body, n.sum FROM unnest($1::bytea[]) AS s (scope)
+    CROSS JOIN LATERAL (
+        SELECT * FROM holdfast.notes n
+        WHERE n.scope = s.scope AND (n.expires IS NULL OR n.expires > $2)
+        ORDER BY n.seq DESC LIMIT $3
+    ) AS n
+    ORDER BY n.seq
+"""
+
 DECLARE_ROOTS = """
     DECLARE roots NO SCROLL CURSOR FOR SELECT root FROM holdfast.checkpoints
     WHERE $1::bigint IS NULL OR expires IS NULL OR expires > $1

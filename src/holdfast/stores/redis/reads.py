@@ -427,6 +427,26 @@ class RedisReads:
             low = b"(" + entries[-1][0] + AFTER_ALL
         return found[:limit]
 
+    def last_notes(self, scopes: Collection[str], count: int) -> RedisPlan[list[Note]]:
+        """Return the last notes of each of some scopes."""
+        now = datetime.now(UTC)
+        left = dict.fromkeys(scopes, count)
+        found: list[Note] = []
+        start = 0
+        while left:
+            end = start + max(count, _SOME) - 1
+            names = list(left)
+            asked = [("ZREVRANGE", self.keys.order(scope), start, end) for scope in names]
+            for scope, members in zip(names, (yield asked), strict=True):
+                entries = [(each[:SEQ], scope, as_text(each[SEQ:])) for each in members]
+                kept = [n for n in (yield from self._notes_at(entries)) if not n.is_expired(now)]
+                found += kept[: left[scope]]
+                left[scope] -= len(kept)
+                if left[scope] <= 0 or len(members) <= end - start:
+                    del left[scope]
+            start = end + 1
+        return sorted(found, key=lambda note: note.seq)
+
     def wait(self, scope: str, after: int, timeout: float) -> RedisPlan[None]:
         """Return once the scope may have a note past that place, or the time is over."""
         (newest,) = yield [("XREVRANGE", self.keys.wake, "+", "-", "COUNT", 1)]

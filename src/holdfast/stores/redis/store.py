@@ -55,7 +55,7 @@ Durability
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import Any, TypeVar
 
 from holdfast.errors import InvalidArgumentError, StoreConnectionError, StoreFormatError
@@ -86,6 +86,9 @@ class _RedisMethods(PlannedStore):
 
     def newest(self, agent_id: str, session_id: str) -> Any:
         return self._carry_out(self._plans.newest, agent_id, session_id)
+
+    def last_notes(self, scopes: Collection[str], count: int) -> Any:
+        return self._carry_out(self._plans.last_notes, scopes, count)
 
     def roots(self, include_expired: bool, take: Callable[[list[bytes]], object]) -> Any:
         return self._carry_out(self._plans.roots, include_expired, take)

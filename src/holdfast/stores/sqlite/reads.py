@@ -89,6 +89,15 @@ class SqliteReads:
             rows += measured(db.execute(statement, (*bounds, *part, at_most)))
         return sorted(rows, key=itemgetter(0))[:limit]
 
+    def last_notes(self, db: sqlite3.Connection, scopes: Collection[str], count: int) -> list[Row]:
+        """Return the rows of the last notes of each of some scopes, by their place."""
+        bounds = (0, now())
+        measured = partial(self._allowance.measured, column=4)
+        rows: list[Row] = []
+        for key in {key_of(scope) for scope in scopes}:
+            rows += measured(db.execute(sql.LAST_NOTES, (*bounds, key, count)))
+        return sorted(rows, key=itemgetter(0))
+
     def match(self, db: sqlite3.Connection, prefix: str, limit: int, after: str) -> list[str]:
         """Return ids that begin so, in order: UUIDs first, then all others."""
         past = key_of(after) if after else b""

@@ -146,6 +146,7 @@ SELECT_NOTES = """
 """
 
 BY_SEQ = "ORDER BY seq LIMIT ?"
+LAST_NOTES = f"{SELECT_NOTES} AND scope = ? ORDER BY seq DESC LIMIT ?"
 
 RECORD_COLUMNS = """
     c.seq, c.made, c.id, s.agent, s.session, c.parent, c.expires, c.target, c.root, c.size, c.body,

@@ -128,6 +128,10 @@ class SqliteStore(Store):
         rows = self._db.read(lambda db: self._reads.notes(db, scopes, after, limit), is_long)
         return [note_of(row) for row in rows]
 
+    def last_notes(self, scopes: Collection[str], count: int) -> list[Note]:
+        rows = self._db.read(lambda db: self._reads.last_notes(db, scopes, count))
+        return [note_of(row) for row in rows]
+
     def match(self, prefix: str, limit: int, after: str = "") -> list[str]:
         return self._db.read(lambda db: self._reads.match(db, prefix, limit, after))
 
