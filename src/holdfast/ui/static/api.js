@@ -1,6 +1,6 @@
 // The one way to the server.
 
-export class Failure extends Error {
+class Failure extends Error {
   constructor(status, error) {
     super(error.message || "The server gave no reason.");
     this.status = status;

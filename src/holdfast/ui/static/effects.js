@@ -19,7 +19,7 @@ function became(effect) {
   return effect.status === "started" ? "cut off" : effect.status;
 }
 
-export const OUTCOMES = [
+const OUTCOMES = [
   ["done", "It was done"],
   ["failed", "It failed"],
   ["retry", "Try it again"],
