@@ -6,7 +6,12 @@ import logging
 from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
-from psycopg.errors import UndefinedColumn, UniqueViolation
+from psycopg.errors import (
+    InsufficientPrivilege,
+    ReadOnlySqlTransaction,
+    UndefinedColumn,
+    UniqueViolation,
+)
 
 from holdfast.errors import (
     CheckpointConflictError,
@@ -70,7 +75,10 @@ class PostgresWrites(PostgresReads):
         if version < sql.VERSION:
             yield from self._migrate()
         if is_filing or 0 < version < sql.VERSION:
-            yield from self._file_tags()
+            try:
+                yield from self._file_tags()
+            except (InsufficientPrivilege, ReadOnlySqlTransaction):
+                logger.info("%s: its sessions are left to be filed to who may write", self.name)
 
     def _version(self) -> PostgresPlan[tuple[int, bool]]:
         """Return which version the tables are of, and whether records wait to be filed."""
@@ -103,6 +111,8 @@ class PostgresWrites(PostgresReads):
         version, _ = yield from self._version()  # another process may have won
         for script in sql.MIGRATIONS[version:]:
             yield from self._run(script)
+        if version == 0:  # there is nothing to be filed
+            yield from self._run(sql.ALL_FILED)
         yield from self._ask(sql.WRITE_VERSION, sql.VERSION)
         yield from self._run(sql.COMMIT)
 
