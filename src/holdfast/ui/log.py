@@ -6,7 +6,7 @@ ones lead to a head.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from holdfast.cli.exits import UsageError
 from holdfast.cli.output.checkpoints import (
     alive_rows,
     checkpoint_json,
+    kept_among,
     markers_of,
     origins_of,
     plans_of,
@@ -72,6 +73,12 @@ class _Forks:
     left: set[str] = field(default_factory=set)
     """The rows that sessions other than their own go on from."""
 
+    def infos(self) -> Iterator[CheckpointInfo]:
+        """Give the checkpoints of all forks that are shown."""
+        for some in self.shown.values():
+            for branch in some:
+                yield from branch.shown
+
 
 def log(client: SyncClient, given: Parameters) -> dict[str, Any]:
     """Return a page of the checkpoints of a session, the newest first."""
@@ -88,8 +95,9 @@ def log(client: SyncClient, given: Parameters) -> dict[str, Any]:
     if before is None and own:
         carried = {own[0].checkpoint_id}  # what was written last is the head
     forks = _forks(client, own, key_of(session))
-    alive = alive_rows(client.store, own, carried | forks.left)
-    rows = _rows(client, session, own, forks, alive)
+    said = _Said(client, [*own, *forks.infos()])
+    alive = alive_rows(own, carried | forks.left, said.kept)
+    rows = _rows(key_of(session), own, forks, said, alive)
     following = None
     if len(found) > given.limit:
         shown = {info.checkpoint_id for info in own}
@@ -191,23 +199,17 @@ def _kind(row: CheckpointInfo, child: CheckpointInfo, session: SessionInfo) -> s
 
 
 def _rows(
-    client: SyncClient,
-    session: SessionInfo,
+    key: Key,
     own: Sequence[CheckpointInfo],
     forks: _Forks,
+    said: _Said,
     alive: set[str],
 ) -> list[dict[str, Any]]:
-    branches = [(row, each) for row, some in forks.shown.items() for each in some]
-    shown = [*own, *(info for _, branch in branches for info in branch.shown)]
-    heads = {each.head.checkpoint_id for each in client.store.heads()}
-    said = _Said(client, shown, heads)
-    listed = {info.checkpoint_id for info in shown}
-    key = key_of(session)
     rows: list[dict[str, Any]] = []
     for info in own:
         for branch in forks.shown.get(info.checkpoint_id, ()):
             its = {each.checkpoint_id for each in branch.shown}
-            leading = alive_rows(client.store, branch.shown, {branch.session.head.checkpoint_id})
+            leading = alive_rows(branch.shown, {branch.session.head.checkpoint_id}, said.kept)
             for each in branch.shown:
                 parent = each.parent_id if each.parent_id in its else info.checkpoint_id
                 rows.append(
@@ -220,7 +222,7 @@ def _rows(
                 )
         origin = said.origins.get(info.checkpoint_id)
         is_own = origin is None or (origin.agent_id, origin.session_id) == key
-        is_drawn = info.parent_id in listed or (is_own and info.parent_id in said.kept)
+        is_drawn = info.parent_id in said.listed or (is_own and info.parent_id in said.kept)
         rows.append(
             {
                 **said.row(info, alive),
@@ -235,18 +237,14 @@ def _rows(
 class _Said:
     """What is said of the rows of a page, read for all of them at once."""
 
-    def __init__(
-        self, client: SyncClient, shown: Sequence[CheckpointInfo], heads: set[str]
-    ) -> None:
-        self._heads = heads
+    def __init__(self, client: SyncClient, shown: Sequence[CheckpointInfo]) -> None:
+        self._heads = heads = {each.head.checkpoint_id for each in client.store.heads()}
         self._plans = of_each(plans_of, client, shown)
         self._changes = of_each(changes_of, client, shown)
         self._asked = asked_of(client, [i for i in shown if i.checkpoint_id in heads])
         self.origins = origins_of(client.store, shown)
-        ids = {info.checkpoint_id for info in shown}
-        missing = sorted({i.parent_id for i in shown if i.parent_id} - ids)
-        older = client.store.query(Query(ids=missing)) if missing else []
-        self.kept = ids | {info.checkpoint_id for info in older}
+        self.listed = {info.checkpoint_id for info in shown}
+        self.kept = kept_among(client.store, shown)
         """The checkpoints that are still there, of the rows and of what they come from."""
 
     def row(self, info: CheckpointInfo, alive: set[str]) -> dict[str, Any]:

@@ -72,35 +72,31 @@ def alive_among(store: Store, shown: Sequence[CheckpointInfo], session: SessionI
     others = store.query(Query(parent_ids=ids)) if ids else []
     own = (session.agent_id, session.session_id)
     left = {i.parent_id for i in others if (i.agent_id, i.session_id) != own}
-    return alive_rows(store, shown, {session.head.checkpoint_id, *left})
+    return alive_rows(shown, {session.head.checkpoint_id, *left}, kept_among(store, shown))
+
+
+def kept_among(store: Store, shown: Sequence[CheckpointInfo]) -> set[str]:
+    """Return those of some checkpoints, and of what they come from, that are still there."""
+    ids = {info.checkpoint_id for info in shown}
+    missing = sorted({info.parent_id for info in shown if info.parent_id} - ids)
+    older = store.query(Query(ids=missing)) if missing else []
+    return ids | {info.checkpoint_id for info in older}
 
 
 def alive_rows(
-    store: Store, shown: Sequence[CheckpointInfo], leading: Collection[str | None]
+    shown: Sequence[CheckpointInfo], leading: Collection[str | None], kept: Collection[str]
 ) -> set[str]:
     """Return which checkpoints of a session, the newest first, lead to one of some others.
 
-    What they come from is among them too, whether it is shown or not. Below one whose parent was
-    removed nobody can say which do: then all count as if they did.
+    What they come from is among them too, whether it is shown or not. Below one whose parent is not
+    kept nobody can say which do: then all count as if they did.
     """
-    alive = _led_to(shown, leading)
-    listed = {info.checkpoint_id for info in shown}
-    ends = {i.parent_id for i in shown if i.checkpoint_id in alive and i.parent_id} - listed
-    there = store.query(Query(ids=sorted(ends))) if ends else []
-    gone = ends - {info.checkpoint_id for info in there}
-    lost = False
-    for info in shown:
-        if lost:
-            alive.add(info.checkpoint_id)
-        lost = lost or (info.checkpoint_id in alive and info.parent_id in gone)
-    return alive
-
-
-def _led_to(shown: Sequence[CheckpointInfo], leading: Collection[str | None]) -> set[str]:
     alive: set[str | None] = set(leading)
+    lost = False
     for info in shown:  # children before their parents
-        if info.checkpoint_id in alive:
-            alive.add(info.parent_id)
+        if lost or info.checkpoint_id in alive:
+            alive |= {info.checkpoint_id, info.parent_id}
+            lost = lost or (info.parent_id is not None and info.parent_id not in kept)
     return {each for each in alive if each is not None}
 
 
