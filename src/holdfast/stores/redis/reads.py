@@ -430,22 +430,27 @@ class RedisReads:
     def last_notes(self, scopes: Collection[str], count: int) -> RedisPlan[list[Note]]:
         """Return the last notes of each of some scopes."""
         now = datetime.now(UTC)
-        left = dict.fromkeys(scopes, count)
-        found: list[Note] = []
-        start = 0
+        found: dict[str, list[Note]] = {scope: [] for scope in scopes}
+        left, start, page = list(found), 0, count
         while left:
-            end = start + max(count, _SOME) - 1
-            names = list(left)
-            asked = [("ZREVRANGE", self.keys.order(scope), start, end) for scope in names]
-            for scope, members in zip(names, (yield asked), strict=True):
-                entries = [(each[:SEQ], scope, as_text(each[SEQ:])) for each in members]
-                kept = [n for n in (yield from self._notes_at(entries)) if not n.is_expired(now)]
-                found += kept[: left[scope]]
-                left[scope] -= len(kept)
-                if left[scope] <= 0 or len(members) <= end - start:
-                    del left[scope]
-            start = end + 1
-        return sorted(found, key=lambda note: note.seq)
+            asked = [
+                ("ZREVRANGE", self.keys.order(scope), start, start + page - 1) for scope in left
+            ]
+            listed = dict(zip(left, (yield asked), strict=True))
+            entries = [
+                (each[:SEQ], scope, as_text(each[SEQ:]))
+                for scope, members in listed.items()
+                for each in members
+            ]
+            for part in batches(entries):
+                for note in (yield from self._notes_at(part)):
+                    if not note.is_expired(now):
+                        found[note.scope].append(note)
+            full = (scope for scope, members in listed.items() if len(members) == page)
+            left = [scope for scope in full if len(found[scope]) < count]
+            start, page = start + page, min(4 * page, BATCH)  # many have expired, it seems
+        last = (note for notes in found.values() for note in notes[:count])
+        return sorted(last, key=lambda note: note.seq)
 
     def wait(self, scope: str, after: int, timeout: float) -> RedisPlan[None]:
         """Return once the scope may have a note past that place, or the time is over."""
