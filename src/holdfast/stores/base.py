@@ -255,22 +255,6 @@ def given(asked: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in asked.items() if value is not None}
 
 
-def heads_among(
-    query: Callable[[Query], list[CheckpointInfo]],
-    agent_id: str | None,
-    session_id: str | None,
-    limit: int | None,
-    before: str | None,
-) -> list[SessionInfo]:
-    """Return sessions as ``Store.heads`` does, for a store that looks at all records for them."""
-    asked = Query(agent_id=agent_id, session_id=session_id)
-    found = SessionInfo.all_of(query(asked))
-    if before is not None:
-        older = {info.checkpoint_id for info in query(replace(asked, before=before))}
-        found = [each for each in found if each.head.checkpoint_id in older]
-    return found[:limit]
-
-
 class Store(ABC):
     """A place for checkpoints. Safe for many threads; a closed one raises StoreClosedError.
 
@@ -328,7 +312,6 @@ class Store(ABC):
         The newest of a session is what was written last on it. Between sessions time decides.
         """
 
-    @abstractmethod
     def heads(
         self,
         agent_id: str | None = None,
@@ -340,8 +323,15 @@ class Store(ABC):
         """Return every session, the one touched last first; of one agent, or of one name.
 
         With ``before`` only those whose newest record is older than this one, which is the head of
-        the last of the page before; none if it is gone.
+        the last of the page before; none if it is gone. All records are looked at for that, unless
+        a store knows better.
         """
+        asked = Query(agent_id=agent_id, session_id=session_id)
+        found = SessionInfo.all_of(self.query(asked))
+        if before is not None:
+            older = {info.checkpoint_id for info in self.query(replace(asked, before=before))}
+            found = [each for each in found if each.head.checkpoint_id in older]
+        return found[:limit]
 
     @abstractmethod
     def delete(self, checkpoint_ids: Collection[str]) -> int:

@@ -44,11 +44,9 @@ from holdfast.stores.base import (
     NotesOnly,
     Query,
     Record,
-    SessionInfo,
     Stats,
     Store,
     gather,
-    heads_among,
     place_after,
 )
 from holdfast.system.crash_points import reach
@@ -256,16 +254,6 @@ class KeyValueStore(Store):
             stop = prefix + bound
         for _, checkpoint_id in self._scan(start, stop, reverse=not query.oldest_first):
             yield from self._placed([checkpoint_id.decode()])
-
-    def heads(
-        self,
-        agent_id: str | None = None,
-        *,
-        session_id: str | None = None,
-        limit: int | None = None,
-        before: str | None = None,
-    ) -> list[SessionInfo]:
-        return heads_among(self.query, agent_id, session_id, limit, before)
 
     def delete(self, checkpoint_ids: Collection[str]) -> int:
         self._check_open()

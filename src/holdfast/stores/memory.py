@@ -30,11 +30,9 @@ from holdfast.stores.base import (
     NotesOnly,
     Query,
     Record,
-    SessionInfo,
     Stats,
     Store,
     gather,
-    heads_among,
     place_after,
 )
 from holdfast.system.crash_points import reach
@@ -187,16 +185,6 @@ class MemoryStore(Locked, Store):
 
     def _place_of(self, checkpoint_id: str) -> tuple[int, str]:
         return self._places[checkpoint_id], checkpoint_id
-
-    def heads(
-        self,
-        agent_id: str | None = None,
-        *,
-        session_id: str | None = None,
-        limit: int | None = None,
-        before: str | None = None,
-    ) -> list[SessionInfo]:
-        return heads_among(self.query, agent_id, session_id, limit, before)
 
     def delete(self, checkpoint_ids: Collection[str]) -> int:
         with self._open():

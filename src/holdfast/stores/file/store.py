@@ -17,11 +17,9 @@ from holdfast.stores.base import (
     NotesOnly,
     Query,
     Record,
-    SessionInfo,
     Stats,
     Store,
     checked_path,
-    heads_among,
 )
 from holdfast.stores.file.chunks import ChunkFiles
 from holdfast.stores.file.errors import translating
@@ -96,16 +94,6 @@ class FileStore(Store):
     def query(self, query: Query) -> list[CheckpointInfo]:
         with self._working():
             return self._reads.query(query)
-
-    def heads(
-        self,
-        agent_id: str | None = None,
-        *,
-        session_id: str | None = None,
-        limit: int | None = None,
-        before: str | None = None,
-    ) -> list[SessionInfo]:
-        return heads_among(self.query, agent_id, session_id, limit, before)
 
     def delete(self, checkpoint_ids: Collection[str]) -> int:
         with self._working(writing=True):
