@@ -157,26 +157,31 @@ def user(uid: int) -> Iterator[None]:
 
 @contextmanager
 def connected() -> Iterator[Any]:
-    """The near end of a connection that this user has made on this machine."""
+    """What a server is told of a connection that this user has made on this machine."""
     with (
         socket.create_server(("127.0.0.1", 0)) as server,
         socket.create_connection(server.getsockname()),
     ):
         connection, peer = server.accept()
         with connection:
-            yield peer
+            yield {"client": peer, "server": connection.getsockname()}
+
+
+def asking(host: str, port: int) -> dict[str, Any]:
+    """What a server is told of a connection that is not of this machine, or closed."""
+    return {"client": (host, port), "server": ("127.0.0.1", 8642)}
 
 
 def test_a_browser_is_started_with_a_link_that_is_for_this_user_alone() -> None:
     def asked(entrance: Entrance, token: str) -> bool:
-        with connected() as peer:
-            return entrance.admits(token, peer)
+        with connected() as request:
+            return entrance.admits(token, request)
 
     entrance = Entrance(TOKEN)
     own = entrance.own_token()
 
-    assert not entrance.admits(own, ("127.0.0.1", 1))
-    assert not entrance.admits(own, None)
+    assert not entrance.admits(own, asking("127.0.0.1", 1))
+    assert not entrance.admits(own, {"client": None})
     if os.geteuid() == 0:
         with user(65534):
             assert not asked(entrance, own)
@@ -187,33 +192,34 @@ def test_each_link_works_once_and_ends_no_other() -> None:
     entrance = Entrance(TOKEN)
     own = entrance.own_token()
 
-    with connected() as peer:
-        assert entrance.admits(own, peer)
-        assert not entrance.admits(own, peer)
-    assert entrance.admits(TOKEN, ("127.0.0.1", 1))
-    assert not entrance.admits(TOKEN, ("127.0.0.1", 1))
+    with connected() as request:
+        assert entrance.admits(own, request)
+        assert not entrance.admits(own, request)
+    assert entrance.admits(TOKEN, asking("127.0.0.1", 1))
+    assert not entrance.admits(TOKEN, asking("127.0.0.1", 1))
 
 
 def test_the_cookie_counts_for_the_users_of_this_machine_who_were_let_in() -> None:
     visitors = Visitors()
-    with connected() as peer:
-        visitors.let_in(peer)
-        assert visitors.knows(peer)
+    with connected() as request:
+        visitors.let_in(request)
+        assert visitors.knows(request)
 
-    with connected() as peer:
-        assert visitors.knows(peer)
-    assert not visitors.knows(("192.0.2.1", 4000))
-    assert not visitors.knows(None)
+    assert not visitors.knows(request)  # the connection was closed
+    with connected() as request:
+        assert visitors.knows(request)
+    assert not visitors.knows(asking("192.0.2.1", 4000))
+    assert not visitors.knows({})
     if os.geteuid() == 0:
-        with user(65534), connected() as peer:
-            assert not visitors.knows(peer)
+        with user(65534), connected() as request:
+            assert not visitors.knows(request)
 
 
 def test_where_nobody_can_say_who_was_let_in_the_cookie_is_enough() -> None:
     visitors = Visitors()
-    visitors.let_in(("192.0.2.1", 4000))
+    visitors.let_in(asking("192.0.2.1", 4000))
 
-    assert visitors.knows(("192.0.2.1", 4001))
+    assert visitors.knows(asking("192.0.2.1", 4001))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ import json
 import logging
 import re
 import secrets
-import time
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from html import escape
 from typing import Any
@@ -18,8 +17,8 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from holdfast.cli.exits import FAILED, MEANINGS, REFUSED
 from holdfast.core.short_repr import brief
-from holdfast.system.recent import Recent
-from holdfast.ui.entrance import Entrance, can_tell_users, user_of
+from holdfast.system.connections import can_tell_users
+from holdfast.ui.entrance import Entrance, asking_user
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -183,17 +182,14 @@ class Guard:
         name = _cookie_name(scope)
         if not any(_equal(said, self._cookie) for said in _cookies(scope, name)):
             return False
-        return self._visitors.knows(scope.get("client"))
+        return self._visitors.knows(scope)
 
     async def _let_in(self, scope: Scope, answer: _Headed) -> None:
         given = _token_of(scope) if scope["method"] == "GET" else None
         # Nothing is awaited from the question to its answer: of two at once, one is let in.
-        if (
-            given is not None
-            and self._entrance is not None
-            and self._entrance.admits(given, scope.get("client"))
-        ):
-            self._visitors.let_in(scope.get("client"))
+        entrance = self._entrance
+        if given is not None and entrance is not None and entrance.admits(given, scope):
+            self._visitors.let_in(scope)
             await _redirect(scope, answer, self._cookie)
         else:
             await _refuse(scope, answer, 401, _AGAIN)
@@ -206,28 +202,18 @@ class Visitors:
     of this machine, too. What they show here comes over a connection of theirs, and counts nothing.
     """
 
-    _SECONDS = 5.0
-
     def __init__(self) -> None:
         self._users: set[int | None] = set()
-        self._seen: Recent[Any, float] = Recent(1000)
-        """Connections that were looked at, and when; one is not given to another user so soon."""
 
-    def let_in(self, peer: Any) -> None:
-        """Know whoever is behind a connection."""
-        self._users.add(user_of(peer))
+    def let_in(self, scope: Scope) -> None:
+        """Know whoever sends a request."""
+        self._users.add(asking_user(scope))
 
-    def knows(self, peer: Any) -> bool:
+    def knows(self, scope: Scope) -> bool:
         """Return whether it is somebody who was let in; True where nobody can say."""
         if not can_tell_users() or None in self._users:
             return True
-        now, key = time.monotonic(), tuple(peer or ())
-        if now - (self._seen.get(key) or -self._SECONDS) < self._SECONDS:
-            return True
-        if user_of(peer) not in self._users:
-            return False
-        self._seen.put(key, now)
-        return True
+        return asking_user(scope) in self._users
 
 
 def fault(error: Exception) -> str:
