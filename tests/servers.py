@@ -316,6 +316,7 @@ class Cut:
         return self
 
     def __exit__(self, *exc: object) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)  # closed alone, it would be waited on for ever
         self._listener.close()
 
 

@@ -1,11 +1,7 @@
 """Who may ask: the link, the cookie and the key, names of the server, origins, and headers."""
 
 import asyncio
-import os
 import re
-import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +16,7 @@ from holdfast.ui.application import ROUTES
 from holdfast.ui.entrance import Entrance
 from holdfast.ui.guard import Guard, Hosts, Visitors
 from holdfast.ui.pages import STATIC
+from tests.connections import IS_ROOT, OTHER, connection
 from tests.ui.kit import BASE, Http
 
 TOKEN, KEY = "the-token-of-the-link", "the-key-of-programs"
@@ -145,74 +142,49 @@ def test_the_token_is_no_key_where_there_is_none() -> None:
     assert http.get(BASE + "about", headers={"authorization": "Bearer None"}).status_code == 401
 
 
-@contextmanager
-def user(uid: int) -> Iterator[None]:
-    """Who makes connections, for a while."""
-    os.seteuid(uid)
-    try:
-        yield
-    finally:
-        os.seteuid(0)
-
-
-@contextmanager
-def connected() -> Iterator[Any]:
-    """What a server is told of a connection that this user has made on this machine."""
-    with (
-        socket.create_server(("127.0.0.1", 0)) as server,
-        socket.create_connection(server.getsockname()),
-    ):
-        connection, peer = server.accept()
-        with connection:
-            yield {"client": peer, "server": connection.getsockname()}
-
-
 def asking(host: str, port: int) -> dict[str, Any]:
     """What a server is told of a connection that is not of this machine, or closed."""
     return {"client": (host, port), "server": ("127.0.0.1", 8642)}
 
 
 def test_a_browser_is_started_with_a_link_that_is_for_this_user_alone() -> None:
-    def asked(entrance: Entrance, token: str) -> bool:
-        with connected() as request:
-            return entrance.admits(token, request)
-
     entrance = Entrance(TOKEN)
     own = entrance.own_token()
 
     assert not entrance.admits(own, asking("127.0.0.1", 1))
     assert not entrance.admits(own, {"client": None})
-    if os.geteuid() == 0:
-        with user(65534):
-            assert not asked(entrance, own)
-    assert asked(entrance, own)
+    if IS_ROOT:
+        with connection(user=OTHER) as made:
+            assert not entrance.admits(own, made.request)
+    with connection() as made:
+        assert entrance.admits(own, made.request)
 
 
 def test_each_link_works_once_and_ends_no_other() -> None:
     entrance = Entrance(TOKEN)
     own = entrance.own_token()
 
-    with connected() as request:
-        assert entrance.admits(own, request)
-        assert not entrance.admits(own, request)
+    with connection() as made:
+        assert entrance.admits(own, made.request)
+        assert not entrance.admits(own, made.request)
     assert entrance.admits(TOKEN, asking("127.0.0.1", 1))
     assert not entrance.admits(TOKEN, asking("127.0.0.1", 1))
 
 
 def test_the_cookie_counts_for_the_users_of_this_machine_who_were_let_in() -> None:
     visitors = Visitors()
-    with connected() as request:
-        visitors.let_in(request)
-        assert visitors.knows(request)
+    with connection() as made:
+        visitors.let_in(made.request)
+        assert visitors.knows(made.request)
 
-    assert not visitors.knows(request)  # the connection was closed
-    with connected() as request:
-        assert visitors.knows(request)
+    assert not visitors.knows(made.request)  # the connection was closed
+    with connection() as made:
+        assert visitors.knows(made.request)
     assert not visitors.knows(asking("192.0.2.1", 4000))
     assert not visitors.knows({})
-    if os.geteuid() == 0:
-        with user(65534), connected() as request:
-            assert not visitors.knows(request)
+    if IS_ROOT:
+        with connection(user=OTHER) as made:
+            assert not visitors.knows(made.request)
 
 
 def test_where_nobody_can_say_who_was_let_in_the_cookie_is_enough() -> None:
