@@ -34,6 +34,8 @@ class Plain:
         return Plain(found, self._client) if isinstance(found, _WRAPPED) else found
 
     def __getattr__(self, name: str) -> Any:
+        if name == "effects":  # what async code reads of a run that may have hundreds of them
+            return self._await(self._inner.load_effects())
         member = getattr(self._inner, name)
         if inspect.isasyncgenfunction(member):
             return lambda *args, **kwargs: self._client._each(member(*args, **kwargs))

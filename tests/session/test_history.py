@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from holdfast import SyncClient
 from holdfast.errors import DivergenceError, RunError, UnknownEffectError
 from holdfast.session.effects import (
     ENDED,
@@ -15,13 +16,24 @@ from holdfast.session.effects import (
     Effect,
     Kind,
 )
-from holdfast.session.history import CallHistory, calls_in, calls_noted, without
+from holdfast.session.history import CallHistory, Recalled, without
+from holdfast.session.recorded import calls_noted
+from holdfast.session.volumes import Shelf
 
 HEAD = "head"
 
 
+CLIENT = SyncClient.open("memory://")
+run = CLIENT.runtime.run
+
+
 def history(may_diverge: bool = False) -> CallHistory:
-    return CallHistory(("agent", "session"), lambda block: block == SESSION, may_diverge)
+    shelf = Shelf(CLIENT.runtime.engine)
+    return CallHistory(("agent", "session"), lambda block: block == SESSION, may_diverge, shelf)
+
+
+def recalled(calls: CallHistory, effect: Effect, again: bool = False) -> Recalled:
+    return run(calls.recall(effect, again))
 
 
 def effect(tool: str, kind: Kind = "local", key: str | None = None) -> Effect:
@@ -30,7 +42,7 @@ def effect(tool: str, kind: Kind = "local", key: str | None = None) -> Effect:
 
 def made(calls: CallHistory, tool: str, kind: Kind = "local", **end: Any) -> Effect:
     """Return a call that was made and written down, as ``run.call`` does it."""
-    begun = calls.put(calls.recall(effect(tool, kind), again=False).effect)
+    begun = calls.put(recalled(calls, effect(tool, kind)).effect)
     return calls.put(begun.ended(status="done", **end)) if end else begun
 
 
@@ -49,10 +61,10 @@ def test_a_call_has_the_same_id_after_a_resume_and_equal_ones_are_told_apart() -
 
 def test_a_call_that_was_not_made_after_all_is_the_next_equal_one() -> None:
     calls = history()
-    begun = calls.recall(effect("read"), again=False).effect
+    begun = recalled(calls, effect("read")).effect
     calls.not_made(begun)
 
-    assert calls.recall(effect("read"), again=False).effect.id == begun.id
+    assert recalled(calls, effect("read")).effect.id == begun.id
 
 
 def test_what_is_noted_on_the_head_is_recalled_in_order_and_then_all_is_new() -> None:
@@ -61,10 +73,10 @@ def test_what_is_noted_on_the_head_is_recalled_in_order_and_then_all_is_new() ->
     calls = history()
     calls.begin(notes_of(*noted))
 
-    recalled = [calls.recall(effect(tool), again=False) for tool in ("a", "b", "b")]
+    found = [recalled(calls, effect(tool)) for tool in ("a", "b", "b")]
 
-    assert [each.is_recorded for each in recalled] == [True, True, False]
-    assert [each.effect.output for each in recalled] == [1, 2, None]
+    assert [each.is_recorded for each in found] == [True, True, False]
+    assert [each.effect.output for each in found] == [1, 2, None]
     assert calls.made_since_opening() == 0
 
 
@@ -75,9 +87,9 @@ def test_another_call_than_the_recorded_one_is_a_divergence_unless_that_may_be()
         calls.begin(noted)
 
     with pytest.raises(DivergenceError):
-        strict.recall(effect("other"), again=False)
-    assert not live.recall(effect("other"), again=False).is_recorded
-    assert [call.abandoned for call in live.every_call()] == [True]
+        recalled(strict, effect("other"))
+    assert not recalled(live, effect("other")).is_recorded
+    assert [call.abandoned for call in run(live.every_call())] == [True]
 
 
 def test_a_lasting_call_of_unknown_end_waits_for_a_decision() -> None:
@@ -89,11 +101,11 @@ def test_a_lasting_call_of_unknown_end_waits_for_a_decision() -> None:
     assert calls.is_cut_off()
     for _ in range(2):  # asked again, it still waits
         with pytest.raises(UnknownEffectError):
-            calls.recall(effect("pay", "irreversible"), again=False)
+            recalled(calls, effect("pay", "irreversible"))
     (unknown,) = calls.unknown()
     calls.put(calls.undecided(unknown).ended(status="done", output="paid"))
 
-    assert calls.recall(effect("pay", "irreversible"), again=False).effect.output == "paid"
+    assert recalled(calls, effect("pay", "irreversible")).effect.output == "paid"
     with pytest.raises(RunError, match="not unknown any more"):
         calls.undecided(unknown)
 
@@ -110,7 +122,7 @@ def test_who_only_looks_makes_no_call() -> None:
 
 def test_only_the_end_of_a_call_is_noted_on_the_head_that_has_its_beginning() -> None:
     calls = history()
-    begun = calls.recall(effect("a"), again=False).effect
+    begun = recalled(calls, effect("a")).effect
     calls.begin_call(begun)
     begun = calls.put(begun)
 
@@ -123,18 +135,18 @@ def test_only_the_end_of_a_call_is_noted_on_the_head_that_has_its_beginning() ->
 def test_a_checkpoint_takes_the_journal_over_but_for_what_is_under_way() -> None:
     calls = history()
     made(calls, "a", output=1)
-    running = calls.recall(effect("b"), again=False).effect
+    running = recalled(calls, effect("b")).effect
     calls.begin_call(running)
     running = calls.put(running)
     assert running.index == 1
 
     news = calls.news([calls.resume_point(SESSION)], SESSION)
-    calls.follow(news)
+    calls.follow(news, "next")
 
     assert [entry.get("tool") for entry in news] == ["a", None, "b"]
-    assert calls_in(calls.entries_with([])) == calls_in(news)
+    assert calls.entries_with([]) == news
     assert calls.put(running.ended(status="done")).index == 0  # the first since the new head
-    assert [call.tool for call in calls.every_call()] == ["a", "b"]
+    assert [call.tool for call in run(calls.every_call())] == ["a", "b"]
 
 
 def test_what_was_done_elsewhere_and_cannot_be_undone_is_given_and_not_done_again() -> None:
@@ -143,11 +155,11 @@ def test_what_was_done_elsewhere_and_cannot_be_undone_is_given_and_not_done_agai
     looked = made(elsewhere, "look", "read", output=1)
     calls = history()
 
-    calls.know_of([paid, looked])
+    run(calls.know_of([paid, looked]))
 
-    assert calls.recall(effect("look", "read"), again=False).reused is None
-    assert calls.recall(effect("pay", "irreversible"), again=True).reused is None
-    reused = calls.recall(effect("pay", "irreversible"), again=False).reused
+    assert recalled(calls, effect("look", "read")).reused is None
+    assert recalled(calls, effect("pay", "irreversible"), again=True).reused is None
+    reused = recalled(calls, effect("pay", "irreversible")).reused
     assert reused is not None
     assert reused.output == "receipt"
 
@@ -155,17 +167,17 @@ def test_what_was_done_elsewhere_and_cannot_be_undone_is_given_and_not_done_agai
 def test_going_back_leaves_what_was_done_since() -> None:
     calls = history()
     made(calls, "a", output=1)
-    calls.follow(calls.news([], None))
+    calls.follow(calls.news([], None), "next")
     kept = calls.entries_with([])
     done = made(calls, "b", "reversible", output=2)
-    calls.follow(calls.news([], None))  # the checkpoint from which one goes back
+    calls.follow(calls.news([], None), "next")  # the checkpoint from which one goes back
 
-    later = calls.since(kept)
-    calls.go_back(kept, later, {done.id})
+    since = run(calls.since(kept))
+    run(calls.go_back(kept, since, {done.id}, "there"))
     calls.jump([SESSION])
 
-    assert [call.tool for call in later] == ["b"]
-    (_, undone) = calls.every_call()
+    assert [call.tool for call in since.later] == ["b"]
+    (_, undone) = run(calls.every_call())
     assert (undone.abandoned, undone.compensated) == (True, True)
 
 

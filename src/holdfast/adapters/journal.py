@@ -95,6 +95,17 @@ class ToolJournal:
             raise self.problem
 
 
+async def opened(run: AsyncRun) -> AsyncRun:
+    """Open a run with all of its calls at hand: a model may give the id of any again."""
+    await run.__aenter__()
+    try:
+        await run.load_effects()
+    except BaseException as error:
+        await run.__aexit__(type(error), error, None)
+        raise
+    return run
+
+
 _LOCAL = ToolEffect("local")
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from holdfast.adapters.held_calls import HeldCalls
-from holdfast.adapters.journal import Effects, ToolJournal
+from holdfast.adapters.journal import Effects, ToolJournal, opened
 from holdfast.adapters.kept import KeptSessions
 from holdfast.adapters.opening import AdapterStore
 from holdfast.errors import HoldfastError
@@ -102,9 +102,8 @@ class OpenRuns:
         known = self._open.get(session_id)
         if known is not None and known.problem is not None:
             del self._open[session_id]
-        opened = OpenRun(await run.__aenter__(), effects)
-        self._open[session_id] = opened
-        return opened
+        begun = self._open[session_id] = OpenRun(await opened(run), effects)
+        return begun
 
     async def end(self, session_id: str, error: BaseException | None = None) -> None:
         """Let go of a session, and say how the work in it ended.

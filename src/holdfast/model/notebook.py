@@ -111,5 +111,7 @@ def _counted(parts: Any) -> str | None:
     """Return how many tasks or effects there are, and how many of them are done."""
     if type(parts) not in (list, tuple) or not parts:
         return None
+    has_older = type(parts[0]) is list  # calls that are so old that a link stands for them
     done = sum(type(each) is dict and each.get("status") in _DONE for each in parts)
-    return f"{done:,} of {len(parts):,} done"
+    older = ", and older ones" if has_older else ""
+    return f"{done:,} of {len(parts) - has_older:,} done{older}"

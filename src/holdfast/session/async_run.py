@@ -16,7 +16,7 @@ from holdfast.model import CheckpointInfo
 from holdfast.runtime import AsyncRuntime
 from holdfast.session import branch, calls, rollback
 from holdfast.session.branch import Adoptable
-from holdfast.session.effects import Kind
+from holdfast.session.effects import Effect, Kind
 from holdfast.session.files import Files
 from holdfast.session.opening import open_session
 from holdfast.session.options import SessionOptions
@@ -200,6 +200,19 @@ class AsyncRun(RunBase):
             return tool
 
         return make if function is None else make(function)
+
+    @property
+    def effects(self) -> list[Effect]:
+        """All calls of this run so far, the oldest first.
+
+        Where there are hundreds, ``load_effects()`` has to read the old ones first.
+        """
+        return self._opened.history.every_call_at_hand()
+
+    async def load_effects(self) -> list[Effect]:
+        """Return the same, and read from the store what is not at hand; it is from then on."""
+        await self._runtime.run(self._opened.history.load_older())
+        return self.effects
 
     def unknown_effects(self) -> list[AsyncUnknownEffect]:
         """Return calls that were begun and of whose end nothing is known, to be decided."""

@@ -104,7 +104,7 @@ def adopt(session: OpenSession, other: Adoptable) -> Plan[str]:
     yield from session.checkpointer.checkpoint("before adopting", block=session.state.block)
     reach("run:adopting")
     blocks = session.state.jump(theirs)
-    session.history.join(theirs.effects)
+    yield from session.history.join(theirs.effects)
     session.history.jump(blocks)
     files = session.files if theirs.workspace is not None else None
     captured = theirs.workspace

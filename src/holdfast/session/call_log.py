@@ -1,60 +1,85 @@
 """The log of a session: every call up to its head, and what became of it later. It only grows.
 
 Beside calls it holds marks: ``undone`` (a call that was compensated), ``left`` (one that a failed
-attempt made), ``passed`` (a resumed program does not make again what comes before) and ``turned``
-(the run went on from another checkpoint, so that equal calls are other calls from here on).
+attempt made), ``passed`` (a resumed program does not make again what comes before), ``turned``
+(the run went on from another checkpoint, so that equal calls are other calls from here on) and
+``branched`` (what closed volumes tell of was done before a fork). What is older is in closed
+volumes, and is not here: only calls that are still open are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from holdfast.ids import new_id
+from holdfast.runtime.steps import Plan
 from holdfast.session.effects import Block, Effect
+from holdfast.session.folding import Calls, Entry
+from holdfast.session.older import Older, Standing
+from holdfast.session.volumes import Shelf
 from holdfast.verbs import stored_values
 
-Entry = Mapping[str, Any]
+_NOTHING = Older()
 
 
 class CallLog:
     """Entries in order, and where to find calls that must not be made twice."""
 
     def __init__(self, entries: Sequence[Entry] = ()) -> None:
-        self.entries: list[Entry] = []
-        self._effects: dict[str, Effect] = {}
+        kept = stored_values.items("the record of calls", entries)
+        self.older = _NOTHING
+        if kept and isinstance(kept[0], (list, tuple)):
+            self.older, kept = Older.of(kept[0]), kept[1:]
+        at = self.older.standing
+        self._first: list[Any] = [self.older.as_entry()] if self.older else []
+        self.recent: list[Entry] = []
+        """The entries that are in no volume."""
+        self.known = Calls()
+        """The calls that are open, and those that the recent entries tell of."""
         self._by_key: dict[tuple[str, str], list[str]] = {}
         self._by_digest: dict[str, list[str]] = {}
-        self._reused: set[str] = set()
-        self._tokens: dict[str | None, str] = {}
-        self._token = ""
+        self.reused: set[str] = set()
+        """Calls whose output was given to another one, as far as the recent entries tell."""
+        self._tokens = dict(at.tokens)
+        self._token = at.token
         self._since: dict[str, None] = {}
-        self._jumped_in: set[Block] = set()
-        self.extend(stored_values.items("the record of calls", entries))
+        self._jumped_in = set(at.jumped_in)
+        self.alive = 0
+        """How many calls there are, in volumes too, that were not abandoned."""
+        for entry in at.opened:
+            self._take(entry)
+        self.alive = at.alive
+        self.extend(kept)
 
     def extend(self, entries: Iterable[Entry]) -> None:
         """Add entries; what is there is never changed."""
         for entry in entries:
-            effect = Effect.from_dict(entry) if "id" in _checked(entry) else None
-            self.entries.append(entry)
-            if effect is not None:
-                self._add(effect)
-            self._mark(entry)
+            self._take(entry)
+            self.recent.append(entry)
 
-    def _add(self, effect: Effect) -> None:
-        known = effect.id in self._effects
-        self._effects[effect.id] = effect
+    def _take(self, entry: Entry) -> None:
+        effect, known = self.known.take(entry)
+        if effect is not None:
+            self._add(effect, known)
+        elif self.known.left and not self.older:
+            raise stored_values.damaged("a recorded mark", "is of a call that was not recorded")
+        self._mark(entry)
+
+    def _add(self, effect: Effect, known: Effect | None) -> None:
+        was_alive = known is not None and not known.abandoned
+        self.alive += (not effect.abandoned) - was_alive
         if not effect.abandoned:
             self._since[effect.id] = None
-        if known:
+        if known is not None:
             return
         if effect.key is not None:
             self._by_key.setdefault((effect.tool, effect.key), []).append(effect.id)
         if effect.is_final:
             self._by_digest.setdefault(effect.digest, []).append(effect.id)
         if effect.reused is not None:
-            self._reused.add(effect.reused)
+            self.reused.add(effect.reused)
 
     def _mark(self, entry: Entry) -> None:
         if "turned" in entry:
@@ -62,57 +87,41 @@ class CallLog:
             self._jumped_in |= {(task, attempt) for task, attempt in entry["in"]}
         elif "passed" in entry:
             self._pass(entry)
-        elif "undone" in entry and (undone := self._effects.get(entry["undone"])) is not None:
-            self._effects[undone.id] = replace(undone, compensated=True)
-        elif "left" in entry and "id" not in entry:
-            left = self._effects.get(entry["left"])
-            if left is None:
-                raise stored_values.damaged("a recorded mark", "is of a call that was not recorded")
-            self._effects[left.id] = replace(left, left=True)
+        elif "branched" in entry:
+            at = replace(self.older.standing, branched=entry["branched"])
+            self.older = replace(self.older, standing=at)
 
     def _pass(self, entry: Entry) -> None:
         if "task" not in entry:
             self._token, self._tokens = entry["passed"], {}
             self._since, self._jumped_in = {}, set()
             return
-        task = entry["task"]
+        task, effects = entry["task"], self.known.effects
         self._tokens[task] = entry["passed"]
-        self._since = {i: None for i in self._since if self._effects[i].task != task}
+        self._since = {i: None for i in self._since if effects[i].task != task}
         self._jumped_in = {block for block in self._jumped_in if block[0] != task}
 
     @property
+    def entries(self) -> list[Entry]:
+        """All that a checkpoint keeps of it."""
+        return [*self._first, *self.recent]
+
+    @property
     def effects(self) -> list[Effect]:
-        """All calls, as they stand now, in the order in which they were begun."""
-        return list(self._effects.values())
+        """The calls that are here, as they stand now, in the order in which they were begun."""
+        return list(self.known.effects.values())
 
     def get(self, effect_id: str) -> Effect | None:
-        """Return the call of that id, if there is one."""
-        return self._effects.get(effect_id)
+        """Return the call of that id, if it is here."""
+        return self.known.effects.get(effect_id)
 
     def with_key(self, tool: str, key: str) -> list[Effect]:
-        """Return the calls of a tool under a key."""
-        return [self._effects[each] for each in self._by_key.get((tool, key), ())]
+        """Return the calls of a tool under a key that are here."""
+        return [self.known.effects[each] for each in self._by_key.get((tool, key), ())]
 
-    def known_by(self, tool: str, key: str) -> Effect | None:
-        """Return the call that was made under that key, if it still holds."""
-        for effect in self.with_key(tool, key):
-            undone = effect.compensated or (effect.abandoned and not effect.lasts)
-            if effect.status == "done" and not undone:
-                return effect
-        return None
-
-    def left_standing(self, digest: str, is_reused: Callable[[str], bool]) -> Effect | None:
-        """Return an equal call that cannot be undone, of a way or an attempt that was left.
-
-        One whose end is unknown too: it may stand.
-        """
-        for effect_id in self._by_digest.get(digest, ()):
-            effect = self._effects[effect_id]
-            is_left = effect.left or effect.abandoned
-            is_taken = effect_id in self._reused or is_reused(effect_id)
-            if is_left and effect.status in ("done", "started") and not is_taken:
-                return effect
-        return None
+    def final(self, digest: str) -> list[Effect]:
+        """Return the calls of a digest that are here and cannot be undone."""
+        return [self.known.effects[each] for each in self._by_digest.get(digest, ())]
 
     def token(self, task: str | None) -> str:
         """Return what tells calls of a task apart from equal ones made before its last mark."""
@@ -123,41 +132,42 @@ class CallLog:
 
         A block that was closed is never open again, so its calls are not looked at twice.
         """
-        self._since = {i: None for i in self._since if is_open(self._effects[i].block)}
-        return [self._effects[i] for i in self._since]
+        effects = self.known.effects
+        self._since = {i: None for i in self._since if is_open(effects[i].block)}
+        return [effects[i] for i in self._since]
 
     def jumped_in(self) -> set[Block]:
         """Return the blocks in whose middle the run went on from another checkpoint."""
         return set(self._jumped_in)
 
+    # Volumes
 
-_MARKS: dict[str, stored_values.Kind] = {
-    "turned": stored_values.TEXT,
-    "in": stored_values.LIST,
-    "passed": stored_values.TEXT,
-    "task": stored_values.MAYBE_TEXT,
-    "undone": stored_values.TEXT,
-    "left": stored_values.TEXT,
-}
+    def is_long(self, shelf: Shelf) -> bool:
+        """Return whether so many entries are here that the oldest should go into a volume."""
+        return len(self.recent) >= 2 * shelf.length
 
-
-def _checked(entry: Any) -> Entry:
-    """Return an entry of the log; a mark that lacks its fields is an error."""
-    if not isinstance(entry, dict):
-        raise stored_values.damaged(
-            "the record of calls", "holds what is neither a call nor a mark"
+    def closed(
+        self, shelf: Shelf, is_open: Callable[[Block], bool], into: dict[bytes, bytes]
+    ) -> Plan[CallLog]:
+        """Return the same with its oldest entries in volumes, whose chunks come ``into`` others."""
+        count = (len(self.recent) // shelf.length - 1) * shelf.length
+        closed, recent = self.recent[:count], self.recent[count:]
+        before = CallLog(self._first)
+        before.extend(closed)
+        standing = Standing(
+            tuple(call.as_dict() for call in before.open_calls(is_open)),
+            before._token,
+            before._tokens,
+            frozenset(before._jumped_in),
+            before.alive,
+            before.older.standing.branched,
         )
-    if "id" not in entry:
-        found = stored_values.fields_of(
-            "a recorded mark", entry, _MARKS, ("in",) if "turned" in entry else ()
-        )
-        for block in found.get("in", ()):
-            match block:
-                case [str() | None, int()]:
-                    pass
-                case _:
-                    raise stored_values.damaged("a recorded mark", "has something else as its in")
-    return entry
+        older = yield from self.older.with_entries(shelf, closed, before.known, standing, into)
+        return CallLog([older.as_entry(), *recent])  # type: ignore[list-item]
+
+    def linked(self) -> dict[bytes, bool]:
+        """Return the chunks that it links to, each with whether it refers to more."""
+        return self.older.linked()
 
 
 def resume_point(*task: str | None) -> Entry:

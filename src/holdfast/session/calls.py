@@ -60,7 +60,7 @@ def call(
     if key is not None:
         check_key_is_ours(tool.function, tool.args, tool.kwargs)
     described = _described(session, tool, kind, compensate, key)
-    made = session.history.recall(described, again, is_models)
+    made = yield from session.history.recall(described, again, is_models)
     session.functions.give(compensate, made.effect.id)
     if made.is_recorded and made.effect.status != "started":
         return outcome(made.effect)

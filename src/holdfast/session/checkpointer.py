@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from holdfast.errors import FencedError, NotTheHeadError, RunError
@@ -12,10 +13,10 @@ from holdfast.runtime.engine import Engine
 from holdfast.runtime.steps import Plan
 from holdfast.session import heads
 from holdfast.session import lease as leases
-from holdfast.session.call_log import Entry
 from holdfast.session.effects import Block, Effect
 from holdfast.session.files import Files
-from holdfast.session.history import CallHistory, without
+from holdfast.session.folding import Entry
+from holdfast.session.history import CallHistory, Closed, without
 from holdfast.session.lease import SessionLease
 from holdfast.session.options import SessionOptions
 from holdfast.session.session_state import SessionState
@@ -24,6 +25,17 @@ from holdfast.stores.base import Query
 from holdfast.system.crash_points import reach
 from holdfast.verbs.leases import renew
 from holdfast.verbs.notes import NoteBatch
+
+
+@dataclass(frozen=True)
+class Written:
+    """A checkpoint that is being written."""
+
+    info: CheckpointInfo
+    news: list[Entry]
+    """What it adds to the log of calls."""
+    closed: Closed | None
+    """The log with its oldest entries in volumes, if it had become long."""
 
 
 class Checkpointer:
@@ -46,8 +58,8 @@ class Checkpointer:
         self._lease: SessionLease | None = None
         self._lock = SharedLock()
         """Calls are noted together, and a checkpoint is made alone."""
-        self._unsure: tuple[CheckpointInfo, list[Entry]] | None = None
-        """A checkpoint whose writing was cut off, and what it added: it may be there or not."""
+        self._unsure: Written | None = None
+        """A checkpoint whose writing was cut off: it may be there or not."""
 
     # The head
 
@@ -179,24 +191,29 @@ class Checkpointer:
                 workspace = yield from self._files.capture(going_to)
             info = self._next_info(name, parent_id, failed, tags)
             news = self._history.news(marks, block)
-            info, news = yield from self._write(info, news, workspace, beside or {})
-            self._follow(info, news)
-            return info.checkpoint_id
+            written = yield from self._write(info, news, workspace, beside or {})
+            self._follow(written)
+            return written.info.checkpoint_id
         finally:
             self._lock.give_back()
 
     def recapture(self, name: str, workspace: Any, tags: Mapping[str, Any]) -> Plan[CheckpointInfo]:
         """Keep the files as a checkpoint of their own, at which the program is where it was."""
         info = self._next_info(name, None, None, tags)
-        info, _ = yield from self._write(info, [], workspace, self._history.notes_on())
-        self._history.move_on()
-        self._head, self._unsure = info, None
-        return info
+        written = yield from self._write(info, [], workspace, self._history.notes_on())
+        self._stand_on(written)
+        self._history.move_on(written.info.checkpoint_id)
+        return written.info
 
-    def _follow(self, info: CheckpointInfo, news: list[Entry]) -> None:
+    def _follow(self, written: Written) -> None:
         """Go on from a checkpoint that was written."""
-        self._head, self._unsure = info, None
-        self._history.follow(news)
+        self._stand_on(written)
+        self._history.follow(written.news, written.info.checkpoint_id)
+
+    def _stand_on(self, written: Written) -> None:
+        self._head, self._unsure = written.info, None
+        if written.closed is not None:
+            self._history.close(written.closed)
 
     def _next_info(
         self,
@@ -221,30 +238,38 @@ class Checkpointer:
 
     def _write(
         self, info: CheckpointInfo, news: list[Entry], workspace: Any, beside: Mapping[str, Any]
-    ) -> Plan[tuple[CheckpointInfo, list[Entry]]]:
-        """Write a checkpoint, and return it with what it adds to the log."""
-        payload = self._state.payload(self._history.entries_with(news), workspace)
+    ) -> Plan[Written]:
+        """Write a checkpoint."""
+        history = self._history
+        closed = yield from history.closed()
+        payload = self._state.payload(history.entries_with(news, closed), workspace)
         batch, lease = NoteBatch(), self.lease
         batch.add(self._engine, info.checkpoint_id, heads.RUN, lease.number)
         for key, value in beside.items():
             batch.add(self._engine, info.checkpoint_id, key, value)
+        batch.linked = history.linked()
+        grows = closed is None and info.parent_id == history.grown_from
+        if closed is not None:
+            batch.chunks.update(closed.chunks)
         reach("run:before_checkpoint")
-        unsure, self._unsure = self._unsure, (info, news)
+        unsure, self._unsure = self._unsure, Written(info, news, closed)
         try:
-            yield from heads.write(self._engine, self._head, info, payload, batch, lease.fence)
+            yield from heads.write(
+                self._engine, self._head, info, payload, grows, batch, lease.fence
+            )
         except FencedError:
             raise lease.lost() from None
         except NotTheHeadError:
-            if unsure is None or not (yield from _is_there(unsure[0])):
+            if unsure is None or not (yield from _is_there(unsure.info)):
                 last = yield from heads.last(self._options.session)
                 raise lease.overtaken(last.checkpoint_id if last else "?") from None
             # The one whose writing was cut off is there all the same: this one comes behind it.
             if info.parent_id == self.head.checkpoint_id:
-                info = info.with_(parent_id=unsure[0].checkpoint_id)
-            self._follow(*unsure)
-            return (yield from self._write(info, without(news, unsure[1]), workspace, beside))
+                info = info.with_(parent_id=unsure.info.checkpoint_id)
+            self._follow(unsure)
+            return (yield from self._write(info, without(news, unsure.news), workspace, beside))
         reach("run:after_checkpoint")
-        return info, news
+        return Written(info, news, closed)
 
 
 def _is_there(info: CheckpointInfo) -> Plan[bool]:

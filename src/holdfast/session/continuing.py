@@ -28,7 +28,7 @@ from holdfast.runtime.steps import Plan
 from holdfast.session import heads
 from holdfast.session import journal as journals
 from holdfast.session.effects import Effect
-from holdfast.session.history import calls_in
+from holdfast.session.recorded import calls_in
 from holdfast.verbs import handoff as handoffs
 from holdfast.verbs import notes, save
 from holdfast.verbs.conversations import Held, held
@@ -218,7 +218,7 @@ def _calls_at(engine: Engine, found: Held) -> Plan[tuple[list[Effect], Any]]:
     else:
         read = yield from notes.read(engine, [info.checkpoint_id], on_unknown="raw")
         noted, missed = [(note.key, value) for note, value in read], []
-    before = calls_in(found.checkpoint.effects)
+    before = yield from calls_in(engine, found.checkpoint.effects)
     after, _ = journals.read(noted, before)
     every = {call.id: call for call in (*before, *missed, *after)}
     ended = [call.workspace for call in after if call.workspace is not None]

@@ -133,23 +133,27 @@ def write(
     head: CheckpointInfo | None,
     info: CheckpointInfo,
     payload: dict[str, Any],
+    grows: bool,
     batch: notes.NoteBatch,
     unless: Fence,
 ) -> Plan[None]:
     """Write what a run did behind its head, or as the first of its session.
 
+    ``grows`` says that its calls begin with those that its parent holds.
     NotTheHeadError if others wrote on the session since. An offer of what the run did is no step
     of it.
     """
     follows: str | None = "" if head is None else head.checkpoint_id
+    append_only = [("effects",)] if grows else []
     while True:
         try:
-            yield from save.write(engine, info, payload, [("effects",)], batch, unless, follows)
+            yield from save.write(engine, info, payload, append_only, batch, unless, follows)
             return
         except NotTheHeadError:
             now = yield from last((info.agent_id, info.session_id))
             if now is None or now.checkpoint_id == follows or (yield from _is_gone(head)):
                 follows = None  # what comes last has expired, or the head was removed
+                yield from batch.take_linked()
             elif now.handoff_target is None:
                 raise
             else:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from holdfast.errors import DivergenceError, RunError, UnknownEffectError
 from holdfast.ids import new_id
+from holdfast.runtime.steps import Plan
 from holdfast.session import journal as journals
-from holdfast.session.call_log import CallLog, Entry, jump, resume_point
+from holdfast.session.call_log import CallLog, jump, resume_point
 from holdfast.session.effects import (
     ENDED,
     RETRY,
@@ -24,7 +25,11 @@ from holdfast.session.effects import (
     Effect,
     identity,
 )
+from holdfast.session.folding import Calls, Entry
 from holdfast.session.journal import CallJournal, divergence, key_of
+from holdfast.session.older import Older
+from holdfast.session.recorded import Parted, parted
+from holdfast.session.volumes import Shelf
 
 Noted = Iterable[tuple[str, Any]]
 """Keys and values of the notes on a head, in the order in which they were written."""
@@ -41,13 +46,43 @@ class Recalled:
     """A call made before whose output this one is given."""
 
 
+@dataclass(frozen=True)
+class Remembered:
+    """What closed volumes of the log tell of a call that the program is about to make."""
+
+    older: Older
+    """The volumes that were looked into."""
+    keyed: Calls = field(default_factory=Calls)
+    """Calls of that tool under that key."""
+    final: Calls = field(default_factory=Calls)
+    """Equal calls that cannot be undone."""
+    reused: frozenset[str] = frozenset()
+    """Those of them whose output was given to another call."""
+
+
+@dataclass(frozen=True)
+class Closed:
+    """A log with its oldest entries in volumes, to be written with a checkpoint."""
+
+    log: CallLog
+    chunks: dict[bytes, bytes]
+    was: list[Entry]
+    """The entries that were in no volume before."""
+
+
 class CallHistory:
     """All calls of an open session."""
 
     def __init__(
-        self, session: tuple[str, str], is_open: Callable[[Block], bool], may_diverge: bool
+        self,
+        session: tuple[str, str],
+        is_open: Callable[[Block], bool],
+        may_diverge: bool,
+        shelf: Shelf,
     ) -> None:
         self._session = session
+        self._shelf = shelf
+        """Where closed volumes of the log are read, and written."""
         self._is_open = is_open
         """Tells whether a resumed program comes to the calls of a block again."""
         self._may_diverge = may_diverge
@@ -64,19 +99,24 @@ class CallHistory:
         """Calls that are being made, each with the head at which it was begun."""
         self._inherited = 0
         """How many calls were made on this way before the session was opened."""
+        self._loaded: list[Entry] | None = None
+        """What is in closed volumes, if all of it was asked for."""
+        self.grown_from: str | None = None
+        """The checkpoint whose log this one begins with."""
 
     # Opening, and going on from another checkpoint
 
-    def load(self, entries: Sequence[Entry]) -> None:
+    def load(self, entries: Sequence[Entry], checkpoint_id: str | None = None) -> None:
         """Know the calls that a checkpoint holds."""
         self._log = CallLog(entries)
+        self._loaded = None
+        self.grown_from = checkpoint_id
 
     def begin(self, noted: Noted) -> None:
         """Have a program begin at a head: what is noted there waits for it, and open calls do."""
         calls, self._journal.retried = journals.read(noted, self._open_calls())
         self._begin_with(calls)
-        every = [*self._log.effects, *calls]
-        self._inherited = sum(not effect.abandoned for effect in every)
+        self._inherited = self._alive()
 
     def begin_again(self) -> None:
         """Have a program begin at a checkpoint on which nothing is noted yet."""
@@ -101,42 +141,52 @@ class CallHistory:
             for call in self._log.effects
             if call.is_final and call.status == "done" and not call.left
         )
+        if self._log.older:
+            self._log.extend([{"branched": self._log.older.volumes.count}])
         self._log.extend([resume_point()])
 
-    def know_of(self, calls: Iterable[Effect]) -> None:
+    def unknown_here(self, entries: Sequence[Entry]) -> Plan[list[Effect]]:
+        """Return the calls that a checkpoint of another session tells of, and this log does not."""
+        shelf = self._shelf.raw()
+        return (yield from parted(shelf, CallLog(entries), self._log)).later
+
+    def know_of(self, calls: Iterable[Effect]) -> Plan[None]:
         """Know what was done elsewhere and cannot be undone: it is not done again."""
+        final = [each for each in calls if each.is_final and self._log.get(each.id) is None]
+        known = yield from self._log.older.calls(self._shelf, [each.id for each in final])
         self._log.extend(
             replace(effect, abandoned=True).as_dict()
-            for effect in calls
-            if effect.is_final and self._log.get(effect.id) is None
+            for effect in final
+            if effect.id not in known.effects
         )
 
-    def go_back(self, entries: Sequence[Entry], later: Iterable[Effect], undone: set[str]) -> None:
+    def go_back(
+        self, entries: Sequence[Entry], since: Parted, undone: set[str], checkpoint_id: str
+    ) -> Plan[None]:
         """Stand where a checkpoint stands, and know what was done since on the way that is left.
 
-        ``later`` are the calls made since; ``undone`` those that were compensated just now.
+        ``undone`` are the calls made since that were compensated just now.
         """
-        was = self._log
-        self.load(entries)
+        is_loaded = self._loaded is not None
+        self.load(entries, checkpoint_id)
         self._journal.forget()
-        marks: list[Entry] = [replace(each, abandoned=True).as_dict() for each in later]
-        known = {each.id for each in self._log.effects if each.compensated}
-        before = [each.id for each in was.effects if each.compensated and each.id not in known]
-        self._log.extend([*marks, *({"undone": each} for each in (*undone, *before))])
+        marks: list[Entry] = [replace(each, abandoned=True).as_dict() for each in since.later]
+        self._log.extend([*marks, *({"undone": each} for each in (*undone, *since.undone))])
+        if is_loaded:
+            yield from self.load_older()
 
-    def join(self, entries: Sequence[Entry]) -> None:
+    def join(self, entries: Sequence[Entry]) -> Plan[None]:
         """Know of what another branch did, which is gone on from.
 
         A resumed program does not make it again, so it is not of any block here.
         """
-        joined: list[Entry] = []
-        for effect in calls_in(entries):
-            known = self._log.get(effect.id)
-            if known is None:
-                joined.append(replace(effect, task=f"adopted:{effect.task or ''}").as_dict())
-            elif effect.compensated and not known.compensated:
-                joined.append({"undone": effect.id})
-        self._log.extend(joined)
+        theirs = yield from parted(self._shelf, CallLog(entries), self._log)
+        joined: list[Entry] = [
+            replace(effect, task=f"adopted:{effect.task or ''}").as_dict()
+            for effect in theirs.later
+        ]
+        new = {effect.id for effect in theirs.later}
+        self._log.extend([*joined, *({"undone": each} for each in theirs.undone - new)])
 
     def jump(self, blocks: Iterable[Block]) -> None:
         """Go on from another checkpoint, in the middle of these blocks."""
@@ -148,18 +198,38 @@ class CallHistory:
         """Know that the program has made a call: it did not come only to look."""
         self._has_called = True
 
-    def recall(self, effect: Effect, again: bool, is_models: bool = False) -> Recalled:
+    def recall(self, effect: Effect, again: bool, is_models: bool = False) -> Plan[Recalled]:
         """Return what is known of a call that the program makes.
 
         With ``again`` it is made even if an equal one was made that cannot be undone. A key
         that a model gave (``is_models``) does not make of an equal call another one.
         """
-        with self._lock:
-            recorded = self._claimed(effect)
-            if recorded is not None:
-                return Recalled(recorded, is_recorded=True)
-            reused = None if again else self._standing(effect, is_models)
-            return Recalled(self._identified(effect), reused=reused)
+        while True:
+            remembered = yield from self._look_back(effect)
+            with self._lock:
+                if remembered.older is self._log.older:
+                    return self._recalled(effect, again, is_models, remembered)
+
+    def _look_back(self, effect: Effect) -> Plan[Remembered]:
+        """Return what closed volumes tell of a call; few calls have to be looked for there."""
+        older, shelf = self._log.older, self._shelf
+        keyed = final = Calls()
+        reused = set[str]()
+        if older and effect.key is not None:
+            keyed = yield from older.with_key(shelf, effect.tool, effect.key)
+        if older and effect.is_final:
+            final = yield from older.final(shelf, effect.digest)
+            reused = yield from older.reusing(shelf, list(final.effects))
+        return Remembered(older, keyed, final, frozenset(reused))
+
+    def _recalled(
+        self, effect: Effect, again: bool, is_models: bool, remembered: Remembered
+    ) -> Recalled:
+        recorded = self._claimed(effect)
+        if recorded is not None:
+            return Recalled(recorded, is_recorded=True)
+        reused = None if again else self._standing(effect, is_models, remembered)
+        return Recalled(self._identified(effect, remembered), reused=reused)
 
     def _claimed(self, effect: Effect) -> Effect | None:
         """Return the record of this very call, if it was made before a resume."""
@@ -179,18 +249,34 @@ class CallHistory:
             self._leave(effect.block)
         return found
 
-    def _standing(self, effect: Effect, is_models: bool) -> Effect | None:
+    def _standing(self, effect: Effect, is_models: bool, remembered: Remembered) -> Effect | None:
         """Return a call with this key, or a lasting one that was made on a way since left."""
         if effect.key is None:
-            return self._left_standing(effect)
-        known = self._known_by_key(effect, effect.key)
-        return self._left_standing(effect) if known is None and is_models else known
+            return self._left_standing(effect, remembered)
+        known = self._known_by_key(effect, effect.key, remembered)
+        if known is None and is_models:
+            return self._left_standing(effect, remembered)
+        return known
 
-    def _left_standing(self, effect: Effect) -> Effect | None:
-        """Return an equal call that cannot be undone, of a way that was left since."""
+    def _left_standing(self, effect: Effect, remembered: Remembered) -> Effect | None:
+        """Return an equal call that cannot be undone, of a way or an attempt that was left.
+
+        One whose end is unknown too: it may stand.
+        """
         if not effect.is_final:
             return None
-        found = self._log.left_standing(effect.digest, self._journal.is_reused)
+        equal = remembered.final.overlaid(self._log.known)
+        equal |= {each.id: each for each in self._log.final(effect.digest)}
+        found = next(
+            (
+                each
+                for each in equal.values()
+                if (each.left or each.abandoned)
+                and each.status in ("done", "started")
+                and not self._is_reused(each.id, remembered)
+            ),
+            None,
+        )
         if found is not None and found.status == "started":
             if found.id in self._journal.retried:
                 return None
@@ -202,8 +288,13 @@ class CallHistory:
             )
         return found
 
-    def _known_by_key(self, effect: Effect, key: str) -> Effect | None:
-        known = self._log.known_by(effect.tool, key)
+    def _is_reused(self, effect_id: str, remembered: Remembered) -> bool:
+        """Return whether the output of a call was given to another one."""
+        known = effect_id in self._log.reused or effect_id in remembered.reused
+        return known or self._journal.is_reused(effect_id)
+
+    def _known_by_key(self, effect: Effect, key: str, remembered: Remembered) -> Effect | None:
+        known = next((call for call in self._keyed(effect, key, remembered) if _holds(call)), None)
         for call in self._journal.with_key(effect.tool, key):
             if call.id in self._under_way:
                 raise RunError(f"{call} is being made right now under the key {key!r}")
@@ -217,11 +308,17 @@ class CallHistory:
             )
         return known
 
-    def _identified(self, effect: Effect) -> Effect:
+    def _keyed(self, effect: Effect, key: str, remembered: Remembered) -> list[Effect]:
+        """Return the calls of a tool under a key that are in the log, the oldest first."""
+        found = remembered.keyed.overlaid(self._log.known)
+        found |= {each.id: each for each in self._log.with_key(effect.tool, key)}
+        return list(found.values())
+
+    def _identified(self, effect: Effect, remembered: Remembered) -> Effect:
         """Return the call with an id that it has again after a resume."""
         place = self._place_of(effect)
         if effect.key is not None:
-            before = len(self._log.with_key(effect.tool, effect.key))
+            before = len(self._keyed(effect, effect.key, remembered))
             before += len(self._journal.with_key(effect.tool, effect.key))
             parts: tuple[Any, ...] = (*self._session, "key", effect.key, before)
         else:
@@ -330,19 +427,54 @@ class CallHistory:
         """Return calls before the head that a resumed program makes again."""
         return self._log.open_calls(self._is_open)
 
-    def every_call(self) -> list[Effect]:
+    def every_call(self) -> Plan[list[Effect]]:
         """Return all calls so far as they stand, the oldest first."""
-        noted = [call.as_dict() for call in self._journal.calls]
-        return calls_in([*self._log.entries, *noted])
+        older = yield from self._older_entries()
+        return self._folded(older)
 
-    def since(self, entries: Iterable[Entry]) -> list[Effect]:
+    def load_older(self) -> Plan[None]:
+        """Read what is in closed volumes, and keep it at hand."""
+        while True:
+            older, entries = self._log.older, (yield from self._older_entries())
+            with self._lock:
+                if older is self._log.older:
+                    self._loaded = entries
+                    return
+
+    def every_call_at_hand(self) -> list[Effect]:
+        """Return all calls so far without reading any; an error where that cannot be."""
+        if self._log.older and self._loaded is None:
+            raise RunError(
+                "this run has calls that are so old that they are only in the store: read them "
+                "first, with `await run.load_effects()`"
+            )
+        return self._folded(self._loaded or [])
+
+    def _older_entries(self) -> Plan[list[Entry]]:
+        if self._loaded is not None:
+            return self._loaded
+        return (yield from self._log.older.entries(self._shelf))
+
+    def _folded(self, older: list[Entry]) -> list[Effect]:
+        noted = [call.as_dict() for call in self._journal.calls]
+        return list(Calls([*older, *self._log.recent, *noted]).effects.values())
+
+    def since(self, entries: Sequence[Entry]) -> Plan[Parted]:
         """Return what was done after a checkpoint that holds these, the oldest first."""
-        known = {entry["id"] for entry in entries if "id" in entry}
-        return [effect for effect in self.every_call() if effect.id not in known]
+        noted = [call.as_dict() for call in self._journal.calls]
+        return (yield from parted(self._shelf, self._log, CallLog(entries), noted))
 
     def made_since_opening(self) -> int:
         """Return how many calls were made since the session was opened."""
-        return sum(not effect.abandoned for effect in self.every_call()) - self._inherited
+        return self._alive() - self._inherited
+
+    def _alive(self) -> int:
+        """Return how many calls were made on this way."""
+        alive = self._log.alive
+        for call in self._journal.calls:
+            known = self._log.get(call.id)
+            alive += (not call.abandoned) - (known is not None and not known.abandoned)
+        return alive
 
     def last_files(self) -> Any:
         """Return the files as the last call since the head left them; None if none captured any."""
@@ -392,9 +524,35 @@ class CallHistory:
 
     # What a checkpoint keeps
 
-    def entries_with(self, news: Iterable[Entry]) -> list[Entry]:
+    def entries_with(self, news: Iterable[Entry], closed: Closed | None = None) -> list[Entry]:
         """Return what a checkpoint keeps of the calls, with what it adds."""
-        return [*self._log.entries, *news]
+        return [*(self._log if closed is None else closed.log).entries, *news]
+
+    def closed(self) -> Plan[Closed | None]:
+        """Return the log with its oldest entries in volumes, where it has become long."""
+        if not self._log.is_long(self._shelf) or not self._shelf.engine.shares_chunks:
+            return None
+        into: dict[bytes, bytes] = {}
+        was = list(self._log.recent)
+        log = yield from self._log.closed(self._shelf, self._is_open, into)
+        return Closed(log, into, was)
+
+    def close(self, closed: Closed) -> None:
+        """Go on with volumes that were written; what was added meanwhile comes behind them."""
+        with self._lock:
+            moved = len(closed.was) - len(closed.log.recent)
+            if self._loaded is not None:
+                self._loaded = [*self._loaded, *closed.was[:moved]]
+            closed.log.extend(self._log.recent[len(closed.was) :])
+            self._log = closed.log
+            token = self._log.token
+            self._made = Counter(
+                {at: n for at, n in self._made.items() if at[0] == token(at[1][0])}
+            )
+
+    def linked(self) -> dict[bytes, bool]:
+        """Return the chunks that its volumes begin with, each with whether it refers to more."""
+        return self._log.older.linked()
 
     def news(self, marks: Iterable[Entry], block: Block | None) -> list[Entry]:
         """Return what the next checkpoint adds; calls under way come last, past all marks."""
@@ -407,10 +565,11 @@ class CallHistory:
             *(call.as_dict() for call in calls if call.id in self._under_way),
         ]
 
-    def follow(self, news: Iterable[Entry]) -> None:
+    def follow(self, news: Iterable[Entry], checkpoint_id: str) -> None:
         """Go on past a checkpoint that added these: what is being made, and what still waits."""
         with self._lock:  # no call is claimed meanwhile
             self._log.extend(news)
+            self.grown_from = checkpoint_id
             under_way = [call for call in self._journal.calls if call.id in self._under_way]
             still = {call.id for call in (*self._journal.earlier, *self._journal.all_waiting)}
             opened = [call for call in self._open_calls() if call.id in still] if still else []
@@ -430,8 +589,9 @@ class CallHistory:
                 notes[key_of(call.index, f"{RETRY}/{new_id()}")] = value
         return notes
 
-    def move_on(self) -> None:
+    def move_on(self, checkpoint_id: str) -> None:
         """Go on from a head that has the notes of ``notes_on``."""
+        self.grown_from = checkpoint_id
         for call in self._journal.calls:
             self._journal.put(replace(call, workspace=None))
 
@@ -449,26 +609,13 @@ class CallHistory:
         return resume_point(block[0])
 
 
+def _holds(call: Effect) -> bool:
+    """Return whether what a call gave still holds."""
+    undone = call.compensated or (call.abandoned and not call.lasts)
+    return call.status == "done" and not undone
+
+
 def without(news: Iterable[Entry], written: Iterable[Entry]) -> list[Entry]:
     """Return what a checkpoint adds, but for the calls that another one has added."""
     known = {entry.get("id") for entry in written} - {None}
     return [entry for entry in news if entry.get("id") not in known]
-
-
-def calls_in(entries: Sequence[Entry]) -> list[Effect]:
-    """Return the calls that a checkpoint holds, as they stand, the oldest first."""
-    return CallLog(entries).effects
-
-
-def calls_noted(noted: Noted) -> list[Effect]:
-    """Return the calls that the notes on a head tell of, in no checkpoint yet."""
-    return journals.read(noted)[0]
-
-
-def unknown_calls_of(
-    entries: Sequence[Entry], noted: Noted, is_open: Callable[[Block], bool]
-) -> list[Effect]:
-    """Return calls of unknown end that nobody has decided of, of a session that is not open."""
-    opened = CallLog(entries).open_calls(is_open) if entries else []
-    every, retried = journals.read(noted, opened)
-    return [call for call in every if call.is_unknown and call.id not in retried]

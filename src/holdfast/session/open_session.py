@@ -18,6 +18,7 @@ from holdfast.session.history import CallHistory
 from holdfast.session.options import SessionOptions
 from holdfast.session.session_state import SessionState
 from holdfast.session.tasks import TaskRecord
+from holdfast.session.volumes import Shelf
 from holdfast.system.crash_points import reach
 from holdfast.verbs.read import restore
 
@@ -57,7 +58,8 @@ class OpenSession:
         self.files = files
         self.state = SessionState(options)
         may_diverge = options.on_divergence == "live"
-        self.history = CallHistory(options.session, self.state.is_open, may_diverge)
+        shelf = Shelf(engine, options.on_unknown)
+        self.history = CallHistory(options.session, self.state.is_open, may_diverge, shelf)
         self.checkpointer = Checkpointer(engine, options, self.state, self.history, files)
         self.functions = Functions(options.tools)
         """What undoes effects: functions that the program gave, and no others."""

@@ -10,13 +10,12 @@ from __future__ import annotations
 from holdfast.errors import AdapterError
 from holdfast.model import CheckpointInfo
 from holdfast.runtime import steps
-from holdfast.runtime.engine import Engine
 from holdfast.runtime.steps import Plan
 from holdfast.session import heads, recovery, rollback
 from holdfast.session.effects import Effect
 from holdfast.session.heads import SessionHead
-from holdfast.session.history import calls_in, calls_noted
 from holdfast.session.open_session import Opening, OpenSession
+from holdfast.session.recorded import calls_noted
 from holdfast.stores.base import Query
 from holdfast.verbs.read import restore
 
@@ -56,15 +55,16 @@ def _resume(session: OpenSession, head: SessionHead) -> Plan[Opening]:
     kept = yield from session.restored(head.info.checkpoint_id)
     history = session.history
     session.state.resume(kept)
-    history.load(kept.effects)
+    history.load(kept.effects, head.info.checkpoint_id)
     session.checkpointer.resume(head.info)
     if head.below is not None:
-        before = yield from _calls_at(session.engine, head.below)
-        history.know_of([*before, *head.missed])
+        before = yield from _unknown_calls_at(session, head.below)
+        yield from history.know_of([*before, *head.missed])
     forked_from = yield from _forked_from(head.info)
     if forked_from is not None:
         history.begin_fork()
-        history.know_of((yield from _calls_of(session.engine, forked_from)))
+        elsewhere = yield from _unknown_calls_of(session, forked_from)
+        yield from history.know_of(elsewhere)
     history.begin(head.noted)
     left = history.last_files()
     return Opening(
@@ -96,18 +96,19 @@ def _forked_from(head: CheckpointInfo) -> Plan[CheckpointInfo | None]:
     return None
 
 
-def _calls_of(engine: Engine, info: CheckpointInfo) -> Plan[list[Effect]]:
-    """Return all calls of the session of a checkpoint, also those in no checkpoint yet."""
-    head = yield from heads.find(engine, (info.agent_id, info.session_id), "raw")
+def _unknown_calls_of(session: OpenSession, info: CheckpointInfo) -> Plan[list[Effect]]:
+    """Return the calls of the session of a checkpoint that are not known here, noted ones too."""
+    head = yield from heads.find(session.engine, (info.agent_id, info.session_id), "raw")
     if head is None:  # removed meanwhile
         return []
     every: list[Effect] = []
     for each in (head.below, head.info):
         if each is not None:
-            every += yield from _calls_at(engine, each)
+            every += yield from _unknown_calls_at(session, each)
     return [*every, *head.missed, *calls_noted(head.noted)]
 
 
-def _calls_at(engine: Engine, info: CheckpointInfo) -> Plan[list[Effect]]:
-    """Return the calls that a checkpoint tells of."""
-    return calls_in((yield from restore(engine, info.checkpoint_id, True, "raw")).effects)
+def _unknown_calls_at(session: OpenSession, info: CheckpointInfo) -> Plan[list[Effect]]:
+    """Return the calls that a checkpoint tells of and that are not known here."""
+    kept = yield from restore(session.engine, info.checkpoint_id, True, "raw")
+    return (yield from session.history.unknown_here(kept.effects))

@@ -14,7 +14,7 @@ from holdfast.runtime import steps
 from holdfast.runtime.engine import Engine
 from holdfast.runtime.steps import Plan
 from holdfast.session.effects import Effect
-from holdfast.session.history import calls_in, calls_noted
+from holdfast.session.recorded import calls_between, calls_noted
 from holdfast.stores.base import Query, Store
 from holdfast.verbs import notes
 from holdfast.verbs.read import ancestors, diff, restore
@@ -79,15 +79,15 @@ def step(
 ) -> Plan[ReplayedStep]:
     """Return what was recorded between two checkpoints."""
     kept = yield from restore(engine, info.checkpoint_id, True, "raw")
-    known: set[str] = set()
+    known: list[Any] = []
     changes = files = None
     if before is not None:
         earlier = yield from restore(engine, before.checkpoint_id, True, "raw")
-        known = {call.id for call in calls_in(earlier.effects)}
+        known = earlier.effects
         changes = (yield from diff(engine, before.checkpoint_id, info.checkpoint_id)).part("$")
         files = yield from _files_between(store, earlier.workspace, kept.workspace)
-    every = calls_in(kept.effects)
-    calls = [each for each in every if each.id not in known and not each.abandoned]
+    every = yield from calls_between(engine, known, kept.effects)
+    calls = [each for each in every if not each.abandoned]
     return ReplayedStep(info, calls, changes, files, tree_of(kept))
 
 

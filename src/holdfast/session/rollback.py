@@ -25,6 +25,7 @@ from holdfast.runtime import steps
 from holdfast.runtime.steps import Plan
 from holdfast.session.effects import Block, Effect
 from holdfast.session.open_session import OpenSession
+from holdfast.session.recorded import Parted
 from holdfast.system.crash_points import reach
 from holdfast.verbs import notes
 from holdfast.verbs.read import ancestors, get_info, nearest, walk
@@ -69,7 +70,8 @@ def check_begun(session: OpenSession, intent: Any) -> Plan[None]:
             raise CheckpointIntegrityError(here, "its note of a rollback leads to another session")
     if "state" in intent["scope"]:
         kept = yield from session.restored(target.checkpoint_id)
-        _functions(session, _standing(session.history.since(kept.effects)))
+        since = yield from session.history.since(kept.effects)
+        _functions(session, _standing(since.later))
 
 
 def checked_intent(checkpoint_id: str, intent: Any) -> dict[str, Any]:
@@ -201,7 +203,7 @@ def _begin(
 ) -> Plan[RolledBack]:
     kept = yield from session.restored(target.checkpoint_id)
     if "state" in scope:
-        standing = _standing(session.history.since(kept.effects))
+        standing = _standing((yield from session.history.since(kept.effects)).later)
         _check_allowed(standing, accept_irreversible)
         _functions(session, standing)
     intent = {"target": target.checkpoint_id, "scope": list(scope), "name": name}
@@ -229,11 +231,12 @@ def _carry_out(session: OpenSession, intent: dict[str, Any], is_running: bool) -
     target = yield from get_info(intent["target"])
     kept = yield from session.restored(target.checkpoint_id)
     undone, problems = set[str](), dict[str, str]()
-    later = session.history.since(kept.effects)
+    since = yield from session.history.since(kept.effects)
+    later = since.later
     if "state" in intent["scope"]:
         undone, problems = yield from _compensate(session, before, _standing(later))
         reach("run:compensated")
-        _go_back(session, kept, later, undone, is_running)
+        yield from _go_back(session, kept, since, undone, is_running)
     files = kept.workspace if "files" in intent["scope"] else None
     if session.files is not None and files is not None:
         files = session.files.as_own(files)
@@ -260,17 +263,17 @@ def _carry_out(session: OpenSession, intent: dict[str, Any], is_running: bool) -
 def _go_back(
     session: OpenSession,
     kept: Checkpoint,
-    later: list[Effect],
+    since: Parted,
     undone: set[str],
     is_running: bool,
-) -> None:
+) -> Plan[None]:
     """Stand where a checkpoint stands, and know of what was done since on the way that is left."""
     blocks: list[Block] = []
     if is_running:
         blocks = session.state.jump(kept)
     else:
         session.state.load(kept)
-    session.history.go_back(kept.effects, later, undone)
+    yield from session.history.go_back(kept.effects, since, undone, kept.checkpoint_id)
     session.history.jump(blocks)
 
 

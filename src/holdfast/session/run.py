@@ -15,7 +15,7 @@ from holdfast.model import CheckpointInfo
 from holdfast.runtime import SyncRuntime
 from holdfast.session import branch, calls, rollback
 from holdfast.session.branch import Adoptable
-from holdfast.session.effects import Kind
+from holdfast.session.effects import Effect, Kind
 from holdfast.session.files import Files
 from holdfast.session.opening import open_session
 from holdfast.session.options import SessionOptions
@@ -178,6 +178,11 @@ class Run(RunBase):
             return tool
 
         return make if function is None else make(function)
+
+    @property
+    def effects(self) -> list[Effect]:
+        """All calls of this run so far, the oldest first; old ones are read from the store."""
+        return self._runtime.run(self._opened.history.every_call())
 
     def unknown_effects(self) -> list[UnknownEffect]:
         """Return calls that were begun and of whose end nothing is known, to be decided."""

@@ -93,11 +93,6 @@ class RunBase:
         return None if files is None else files.shown
 
     @property
-    def effects(self) -> list[Effect]:
-        """All calls of this run so far, the oldest first."""
-        return self._opened.history.every_call()
-
-    @property
     def progress(self) -> float:
         """How much of the plan is done, from 0 to 1."""
         return self._opened.state.tasks.progress

@@ -16,9 +16,9 @@ from holdfast.session import calls as tool_calls
 from holdfast.session import heads, opening
 from holdfast.session import lease as leases
 from holdfast.session.effects import WHOLE, Effect, call_text
-from holdfast.session.history import unknown_calls_of
 from holdfast.session.open_session import OpenSession
 from holdfast.session.options import SessionOptions
+from holdfast.session.recorded import unknown_calls_of
 from holdfast.session.tasks import TaskList
 from holdfast.stores.base import Query
 from holdfast.verbs.read import restore, sessions

@@ -17,6 +17,7 @@ from holdfast.runtime.engine import Engine
 from holdfast.runtime.steps import Plan
 from holdfast.stores.base import Fence, Note, NotesOnly, unfold
 from holdfast.stores.capabilities import FindsLastNotes
+from holdfast.verbs.links import copy_linked
 
 
 class NoteBatch:
@@ -25,6 +26,14 @@ class NoteBatch:
     def __init__(self) -> None:
         self.notes: tuple[Note, ...] = ()
         self.chunks: dict[bytes, bytes] = {}
+        self.linked: Mapping[bytes, bool] = {}
+        """Chunks that what is written links to, each with whether it refers to more: they are
+        there as long as a checkpoint is that links to them too."""
+
+    def take_linked(self) -> Plan[None]:
+        """Write all that is linked once more: the checkpoint that had it may have been removed."""
+        linked, self.linked = self.linked, {}
+        yield from copy_linked(linked, set(), self.chunks.update)
 
     def add(
         self, engine: Engine, scope: str, key: str, value: Any, expires_at: datetime | None = None

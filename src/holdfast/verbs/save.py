@@ -155,6 +155,7 @@ class _Writer:
                     "what this save builds on was removed just now, and the state has been changed "
                     "since the call: nothing was saved, save again"
                 ) from None
+            yield from self.written.take_linked()
             yield from steps.commit(self._commit(info, parent_id))
 
     def _commit(self, info: CheckpointInfo, parent_id: str | None) -> Commit:

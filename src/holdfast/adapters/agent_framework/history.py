@@ -13,7 +13,7 @@ from holdfast.adapters.agent_framework import turn_state
 from holdfast.adapters.agent_framework.messages import kept, loaded
 from holdfast.adapters.agent_framework.middleware import HoldfastMiddleware
 from holdfast.adapters.agent_framework.turn import Turn
-from holdfast.adapters.journal import Effects, checked_effects
+from holdfast.adapters.journal import Effects, checked_effects, opened
 from holdfast.adapters.kept import KeptSessions
 from holdfast.adapters.opening import AdapterStore, OnStore
 from holdfast.client import Client, SyncClient
@@ -98,7 +98,7 @@ class HoldfastHistoryProvider(OnStore, HistoryProvider):
             on_divergence="live",
             **self._options,
         )
-        await run.__aenter__()
+        await opened(run)
         turn = Turn(run, session, self.source_id, self._effects)
         try:
             context.messages = await turn.begin(context.messages, _instructions(context.agent))

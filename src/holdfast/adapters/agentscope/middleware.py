@@ -102,6 +102,7 @@ class HoldfastMiddleware(OnStore, MiddlewareBase):
         final = None
         try:
             async with run:
+                await run.load_effects()
                 known = self._known if agent.state is self._given else None
                 self._turn = turn = Turn(run, agent, self._effects, known)
                 async for item in turn.reply(input_kwargs, next_handler):

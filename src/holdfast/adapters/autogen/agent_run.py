@@ -97,6 +97,7 @@ async def run_stream(
             workspace=workspace,
         )
         async with opened as kept:
+            await kept.load_effects()
             turn = AgentTurn(kept, agent, declared)
             async with aclosing(turn.events(_messages(task), cancellation_token)) as events:
                 async for event in events:

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 from holdfast.adapters.claude_agent_sdk.sessions import Change
 from holdfast.adapters.claude_agent_sdk.transcript import Call, was_interrupted
 from holdfast.adapters.held_calls import HeldCalls
-from holdfast.adapters.journal import Effects, ToolEffect, ToolJournal, checked_effects
+from holdfast.adapters.journal import Effects, ToolEffect, ToolJournal, checked_effects, opened
 from holdfast.adapters.kept import KeptSessions
 from holdfast.adapters.opening import AdapterStore
 from holdfast.client import Client
@@ -26,7 +26,7 @@ from holdfast.runtime.steps import Plan
 from holdfast.session import heads
 from holdfast.session.async_run import AsyncRun
 from holdfast.session.effects import RULES, Effect
-from holdfast.session.history import calls_in, calls_noted
+from holdfast.session.recorded import calls_in, calls_noted
 from holdfast.verbs.read import restore
 
 _ROOM = 2000
@@ -156,7 +156,7 @@ class LastingCalls:
             approval=self._approval,
             on_divergence="live",
         )
-        await run.__aenter__()
+        await opened(run)
         journal = ToolJournal(run, self._effects)
         held = self._held[name] = _Held(run, journal, HeldCalls(journal))
         return held
@@ -212,7 +212,8 @@ def _calls_of(client: Client, session: tuple[str, str]) -> Plan[list[Effect]]:
     if head is None:
         return []
     kept = yield from restore(engine, head.info.checkpoint_id, True, "raw")
-    return [*calls_in(kept.effects), *head.missed, *calls_noted(head.noted)]
+    before = yield from calls_in(engine, kept.effects)
+    return [*before, *head.missed, *calls_noted(head.noted)]
 
 
 def _is_equal(effect: Effect, call: Call) -> bool:

@@ -97,6 +97,7 @@ class _Kept:
         store = AdapterStore.given(options.client, options.url)
         try:
             async with options.opened(store.async_client) as run:
+                await run.load_effects()
                 progress = Progress(
                     run,
                     ToolJournal(run, options.effects),

@@ -65,6 +65,7 @@ class SessionRun(AbstractCapability[Any]):
         """Work on the session while the agent runs; the last checkpoint says how it ended."""
         before = deepcopy(ctx.usage)
         async with self._opening as run:
+            await run.load_effects()
             self._run = run
             self._before = before
             self._turn = turn_of(run.state, run.session_id)

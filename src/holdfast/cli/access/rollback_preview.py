@@ -93,16 +93,15 @@ def look(
     terms: Terms,
 ) -> RollbackPreview:
     """Return what would be done; an error if it cannot be."""
-    from holdfast.cli.access.calls import calls_after, calls_of
+    from holdfast.cli.access.calls import calls_after, calls_behind
     from holdfast.client.with_files import snapshot_of
     from holdfast.session.functions import Functions, named
 
-    known = {call.id for call in calls_of(client, target)}
-    calls = [*calls_of(client, session.head), *calls_after(client, session.head)]
     since: list[Effect] = []
     if terms.scope != "files":  # the files alone undo no call
-        left = [call for call in calls if call.id not in known and not call.abandoned]
-        since = [call for call in left if call.stands()]
+        after = calls_after(client, session.head)
+        left = calls_behind(client, target, session.head, after)
+        since = [call for call in left if call.stands() and not call.abandoned]
     lasting = [call for call in since if call.is_final or call.is_unknown]
     undone = [call for call in since if call not in lasting]
     _check_given(

@@ -117,16 +117,19 @@ def _by_expression(text: str) -> Callable[[SyncClient, CheckpointInfo], Verdict]
 
     def judge(client: SyncClient, info: CheckpointInfo) -> Verdict:
         from holdfast.cli.output.messages import messages_of
+        from holdfast.session.recorded import entries_in
 
         kept = client.restore(info.checkpoint_id, on_unknown="raw")
         names = {
             "state": kept.execution_state,
             "context": kept.agent_context,
             "tasks": kept.tasks,
-            "effects": kept.effects,
             "messages": messages_of(kept),
             "checkpoint": kept,
         }
+        if "effects" in code.co_names:
+            plan = entries_in(client.runtime.engine, kept.effects)
+            names["effects"] = client.runtime.run(plan)
         try:
             return "good" if eval(code, names) else "bad"  # noqa: S307  (the user's own expression)
         except Exception as error:
