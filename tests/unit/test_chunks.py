@@ -24,7 +24,9 @@ from holdfast.core.chunk_format import (
 )
 from holdfast.core.codec import pack
 from holdfast.core.content_cuts import MAX_PAGE, PAGE
+from holdfast.core.kinds.content_links import ContentLink
 from holdfast.core.layout_reader import base_of
+from holdfast.verbs.links import links_of
 from tests import strategies as s
 from tests.sameness import isolated, same
 from tests.unit.edits import LARGE, STARTS, Edit, message, messages, scripts, states, text
@@ -506,3 +508,23 @@ def test_an_index_packs_and_unpacks() -> None:
     entries = [(bytes([i]) * 20, i * 1000, i % 2 == 0, i % 3 == 0) for i in range(1, 40)]
 
     assert unpack_index(pack_index(3, entries)) == (3, entries)
+
+
+def test_links_are_found_wherever_they_stand() -> None:
+    def link(number: int) -> ContentLink:
+        return ContentLink(number.to_bytes(20, "big"), is_leaf=number % 2 == 1)
+
+    state = {
+        "in pages": [
+            {"n": number, "text": "x" * 200, "link": link(number)} for number in range(60)
+        ],
+        "in a large part": [{"text": "y" * 20_000, "pair": (1, link(60))}],
+        "in a record": {"text": "z" * 2000, "link": link(61)},
+        "in a long dict": {str(number): [link(number), "w" * 100] for number in range(62, 110)},
+    }
+    encoded = encode(state)
+
+    found = links_of(encoded.root, encoded.chunks)
+
+    assert found == {link(n).name: n % 2 == 0 for n in range(110)}
+    assert encode({**state, "more": 1}, encoded.base).root == encode({**state, "more": 1}).root

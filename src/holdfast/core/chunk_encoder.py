@@ -23,6 +23,7 @@ from holdfast.core.chunk_format import (
     check_size,
     chunk_id,
     compress,
+    may_link,
     pack_index,
 )
 from holdfast.core.codec import Packer
@@ -198,7 +199,7 @@ class _Encoder:
             self._around, self.is_checked = outside
 
     def _refer(self, shrunk: Shrunk) -> Shrunk:
-        code = REF_NODE if shrunk.has_refs else REF_LEAF
+        code = REF_NODE if shrunk.has_refs or may_link(shrunk.data) else REF_LEAF
         data = ormsgpack.packb(ormsgpack.Ext(code, self.emit(shrunk.data)))
         return Shrunk(data, shrunk.size + len(data), shrunk.layout or Layout(), True)
 

@@ -13,6 +13,8 @@ from holdfast.errors import CheckpointIntegrityError, SerializationError
 ID_BYTES = 20
 
 REF_LEAF, REF_NODE = 64, 65
+LINK = 61
+"""The code of a link (``kinds/content_links``), whose data is a name, and a mark for a leaf."""
 PAGED_LIST, PAGED_DICT, PAGED_STR, PAGED_BYTES = 66, 67, 68, 69
 
 RECORD_KEYS = 32
@@ -53,6 +55,17 @@ def unpack_index(data: bytes) -> tuple[int, list[tuple[bytes, int, bool, bool]]]
         ]
     except (TypeError, ValueError) as error:
         raise CheckpointIntegrityError(None, f"unreadable index ({error})") from None
+
+
+_LINKS = tuple(bytes((0xC7, ID_BYTES + extra, LINK)) for extra in (0, 1))
+
+
+def may_link(raw: bytes) -> bool:
+    """Return whether there may be links in a chunk: one without the bytes they begin with has none.
+
+    What says whether a chunk refers to more counts them, as those who collect garbage go by it.
+    """
+    return any(link in raw for link in _LINKS)
 
 
 def array_header(count: int) -> bytes:

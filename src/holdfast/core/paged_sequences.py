@@ -16,6 +16,7 @@ from holdfast.core.chunk_format import (
     WHOLE,
     array_header,
     map_header,
+    may_link,
 )
 from holdfast.core.codec import Packer
 from holdfast.core.content_cuts import element_end
@@ -170,7 +171,7 @@ class Elements:
             id=self.encoder.emit(raw),
             size=len(raw) + sum(outside),
             body=len(raw) - len(self.header(count)),
-            has_refs=bool(outside),
+            has_refs=bool(outside) or may_link(raw),
             fingerprint=fingerprint(whole, self.encoder.seed),
             first=xxh3_64_intdigest(parts[0]),
         )

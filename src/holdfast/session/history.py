@@ -52,6 +52,8 @@ class Remembered:
 
     older: Older
     """The volumes that were looked into."""
+    left: frozenset[str]
+    """Calls in them that newer entries said were left."""
     keyed: Calls = field(default_factory=Calls)
     """Calls of that tool under that key."""
     final: Calls = field(default_factory=Calls)
@@ -207,20 +209,24 @@ class CallHistory:
         while True:
             remembered = yield from self._look_back(effect)
             with self._lock:
-                if remembered.older is self._log.older:
+                if (remembered.older, remembered.left) == self._look_from():
                     return self._recalled(effect, again, is_models, remembered)
+
+    def _look_from(self) -> tuple[Older, frozenset[str]]:
+        """Return what decides of what volumes tell; what they hold never changes."""
+        return self._log.older, frozenset(self._log.known.left)
 
     def _look_back(self, effect: Effect) -> Plan[Remembered]:
         """Return what closed volumes tell of a call; few calls have to be looked for there."""
-        older, shelf = self._log.older, self._shelf
+        (older, left), shelf = self._look_from(), self._shelf
         keyed = final = Calls()
         reused = set[str]()
         if older and effect.key is not None:
             keyed = yield from older.with_key(shelf, effect.tool, effect.key)
         if older and effect.is_final:
-            final = yield from older.final(shelf, effect.digest)
+            final = yield from older.final(shelf, effect.digest, left)
             reused = yield from older.reusing(shelf, list(final.effects))
-        return Remembered(older, keyed, final, frozenset(reused))
+        return Remembered(older, left, keyed, final, frozenset(reused))
 
     def _recalled(
         self, effect: Effect, again: bool, is_models: bool, remembered: Remembered

@@ -92,12 +92,15 @@ class Older:
 
         ``known`` are calls of which these entries may tell.
         """
+        left = {entry["left"] for entry in entries if _is_left(entry)}
+        elsewhere = yield from self.calls(shelf, left - known.effects.keys())
+        effects = {**elsewhere.effects, **known.effects}
         volumes, terms = self.volumes, set[tuple[Term, int]]()
         before = number = volumes.count
         for start in range(0, len(entries), shelf.length):
             part = entries[start : start + shelf.length]
             volumes = volumes.with_one(shelf.volume(part, into), into)
-            terms |= {(term, number) for entry in part for term in _terms(entry, known)}
+            terms |= {(term, number) for entry in part for term in _terms(entry, effects)}
             number += 1
         index = yield from self.index.with_terms(shelf, terms, number - before, into)
         return Older(volumes, index, standing)
@@ -137,15 +140,18 @@ class Older:
             )
         )
 
-    def final(self, shelf: Shelf, digest: str) -> Plan[Calls]:
-        """Return equal calls that cannot be undone, if any of them may have been left."""
+    def final(self, shelf: Shelf, digest: str, also: Collection[str]) -> Plan[Calls]:
+        """Return equal calls that cannot be undone, if any of them may have been left.
+
+        ``also`` are calls that newer entries say were left.
+        """
         terms = [_left(digest), *([_final(digest)] if self.standing.branched else [])]
         volumes = yield from self._telling(shelf, terms)
         by_digest = yield from self._matching(
             shelf, volumes, lambda call: call.is_final and call.digest == digest
         )
         marked = {each["left"] for part in volumes.values() for each in part if _is_left(each)}
-        other = marked - by_digest.effects.keys()
+        other = {*marked, *also} - by_digest.effects.keys()
         if not other:
             return by_digest
         found = yield from self.calls(shelf, {*by_digest.effects, *other})
@@ -195,7 +201,7 @@ def _token(value: Any) -> tuple[str | None, str]:
     raise stored_values.damaged(_WHAT, "has something else as a token")
 
 
-def _terms(entry: Entry, known: Calls) -> Iterator[Term]:
+def _terms(entry: Entry, known: Mapping[str, Effect]) -> Iterator[Term]:
     """Yield what an entry is found by."""
     if "id" in entry:
         effect = Effect.from_dict(entry)
@@ -212,9 +218,8 @@ def _terms(entry: Entry, known: Calls) -> Iterator[Term]:
     marked = named_in(entry)
     if marked is not None:
         yield _of_id(marked)
-        effect_marked = known.effects.get(marked)
-        if _is_left(entry) and effect_marked is not None:
-            yield _left(effect_marked.digest)
+        if _is_left(entry) and marked in known:
+            yield _left(known[marked].digest)
 
 
 def named_in(entry: Entry) -> str | None:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.core.chunk_format import ID_BYTES
+from holdfast.core.chunk_format import ID_BYTES, LINK
 from holdfast.core.kinds.plain_shapes import PlainShape
 from holdfast.core.kinds.table import Kind, Revives, add
 from holdfast.errors import CheckpointIntegrityError
-
-LINK = 61
 
 
 @dataclass(frozen=True, slots=True)
