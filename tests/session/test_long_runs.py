@@ -204,7 +204,7 @@ def test_what_opening_and_going_on_reads_does_not_grow_with_the_calls(tmp_path: 
             with client.session(AGENT, "s") as run:
                 run.call(str, "more", effect="irreversible", key="more")
                 run.checkpoint()
-                run.rollback(steps=1)
+                run.rollback(steps=1, accept_irreversible=True)
             read.append(store.fetched + store.loaded)
 
     assert read[1] < 1.5 * read[0]

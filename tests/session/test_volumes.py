@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast import CheckpointIntegrityError, SyncClient
+from holdfast.core.codec import pack
 from holdfast.core.kinds.content_links import ContentLink
 from holdfast.session import terms, volumes
 from holdfast.session.call_log import CallLog
@@ -146,6 +147,7 @@ def bad_headers() -> Iterator[Any]:
         yield ["older", {**GOOD, name: object}]
         yield ["older", {**GOOD, name: [3]}]
     link = ContentLink(bytes(20))
+    wrong: Any
     for wrong in ([[b"x" * 20]], [[link] * 3], [[]] * 9, [[ContentLink(bytes(20), True)]]):
         yield ["older", {**GOOD, "volumes": wrong}]
     for wrong in ([[0, link]], [[True, link]], [[1]], [[1, 2]], [["1", link]]):
@@ -176,11 +178,11 @@ def test_chunks_that_are_missing_or_of_another_shape_are_damaged() -> None:
         run(Index(((1, gone),)).find(SHELF, [("id", "a")]))
     into: dict[bytes, bytes] = {}
     wrong = [
-        volumes.write(volumes.pack(value), into, is_leaf=False)
+        volumes.write(pack(value), into, is_leaf=False)
         for value in ([1], {"a": 1}, [b"12345678", []], [b"", [gone]], [gone], "text")
     ]
     odd = volumes.write(b"123", into, is_leaf=True)
-    run_of_odd = volumes.write(volumes.pack([b"12345678", [odd]]), into, is_leaf=False)
+    run_of_odd = volumes.write(pack([b"12345678", [odd]]), into, is_leaf=False)
     written(into)
     for link in wrong:
         with pytest.raises(CheckpointIntegrityError):

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.output.checkpoints import payloads_of
+from holdfast.core.chunk_format import LINK
 from holdfast.core.kinds import Ready
-from holdfast.core.kinds.content_links import LINK, link_of
+from holdfast.core.kinds.content_links import link_of
 from holdfast.errors import HoldfastError
 from holdfast.stores.base import Query
 
