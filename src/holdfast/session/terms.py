@@ -9,7 +9,6 @@ read. Terms that share their 8 bytes make a reader look into a volume for nothin
 from __future__ import annotations
 
 import hashlib
-import struct
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
@@ -64,7 +63,7 @@ class Index:
         self, shelf: Shelf, terms: Iterable[tuple[Term, int]], span: int, into: dict[bytes, bytes]
     ) -> Plan[Index]:
         """Return the same and the terms of so many new volumes; what is written comes ``into``."""
-        rows = {hash_of(term) + struct.pack("!I", number) for term, number in terms}
+        rows = {hash_of(term) + number.to_bytes(_ROW - _HASH, "big") for term, number in terms}
         runs = list(self.runs)
         while runs and runs[-1][0] <= span and runs[-1][0] + span <= _LONGEST:
             before, link = runs.pop()
@@ -77,7 +76,7 @@ class Index:
     def find(self, shelf: Shelf, terms: Collection[Term]) -> Plan[dict[Term, set[int]]]:
         """Return the numbers of the volumes that may tell of each of some terms."""
         wanted = {term: hash_of(term) for term in terms}
-        opened = [_opened(raw) for raw in (yield from shelf.read([link for _, link in self.runs]))]
+        opened = yield from shelf.opened([link for _, link in self.runs], _opened)
         places = dict.fromkeys(
             page
             for first, pages in opened
@@ -121,20 +120,31 @@ def _which(
 
 
 def _pages(shelf: Shelf, run: ContentLink) -> Plan[list[bytes]]:
-    _, pages = _opened((yield from shelf.read([run]))[0])
+    _, pages = (yield from shelf.opened([run], _opened))[0]
     return (yield from shelf.read(pages))
 
 
-def _rows(page: bytes) -> Iterator[bytes]:
+def _count(page: bytes) -> int:
+    """Return how many rows a page has."""
     if len(page) % _ROW:
         raise _damaged("has a page of another shape")
-    return (page[at : at + _ROW] for at in range(0, len(page), _ROW))
+    return len(page) // _ROW
+
+
+def _row(page: bytes, at: int) -> bytes:
+    return page[at * _ROW : (at + 1) * _ROW]
+
+
+def _rows(page: bytes) -> Iterator[bytes]:
+    return (_row(page, at) for at in range(_count(page)))
 
 
 def _numbers(page: bytes, wanted: bytes) -> Iterator[int]:
     """Return the numbers of the volumes that a page has for a hash."""
-    rows = list(_rows(page))
-    for row in rows[bisect_left(rows, wanted) :]:
+    count = _count(page)
+    start = bisect_left(range(count), wanted, key=lambda at: _row(page, at))
+    for at in range(start, count):
+        row = _row(page, at)
         if not row.startswith(wanted):
             break
-        yield int(struct.unpack("!I", row[_HASH:])[0])
+        yield int.from_bytes(row[_HASH:], "big")

@@ -7,9 +7,9 @@ a log grows with the logarithm of it, and logs that begin alike share all that t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from holdfast.core.chunk_decoder import decode
 from holdfast.core.chunk_encoder import encode
@@ -32,6 +32,9 @@ _PAGE = 50
 """Volumes that are read at once, where all are."""
 
 
+T = TypeVar("T")
+
+
 @dataclass
 class Shelf:
     """What is written of volumes with a checkpoint, and what was read of them."""
@@ -39,6 +42,7 @@ class Shelf:
     engine: Engine
     on_unknown: OnUnknown = "raise"
     _chunks: Recent[bytes, bytes] = field(default_factory=lambda: Recent(128))
+    _opened: Recent[bytes, Any] = field(default_factory=lambda: Recent(64))
     _volumes: Recent[bytes, list[Entry]] = field(default_factory=lambda: Recent(8))
 
     @property
@@ -62,6 +66,15 @@ class Shelf:
             self._chunks.put(name, raw)
             found[name] = raw
         return [found[link.name] or b"" for link in links]
+
+    def opened(self, links: Sequence[ContentLink], opening: Callable[[bytes], T]) -> Plan[list[T]]:
+        """Return what chunks are when they are opened, which is done once for each."""
+        found: dict[bytes, Any] = {link.name: self._opened.get(link.name) for link in links}
+        missing = [link for link in links if found[link.name] is None]
+        for link, raw in zip(missing, (yield from self.read(missing)), strict=True):
+            found[link.name] = opening(raw)
+            self._opened.put(link.name, found[link.name])
+        return [found[link.name] for link in links]
 
     def volumes(self, links: Sequence[ContentLink]) -> Plan[list[list[Entry]]]:
         """Return the entries of volumes."""
