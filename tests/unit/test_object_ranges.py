@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from holdfast.stores.objects.keys import Location, StoredObject, locations_in
+from holdfast.stores.objects.keys import Location, StoredObject, locations_in, tag_of
 from holdfast.stores.objects.packs import PACK_BYTES, PACK_CHUNKS, names_in, new_upload, packs_of
 from holdfast.stores.objects.ranges import ranges_of
 
@@ -52,6 +52,16 @@ def test_stubs_lead_to_where_the_chunks_are() -> None:
     assert not any(each.object.is_like(35, TAG) for each in places.values())
     assert not any(each.object.is_like(36, b"another!") for each in places.values())
     assert names_in(pack.claim()) == tuple(chunks)
+
+
+def test_of_storage_that_says_nothing_of_objects_the_size_is_compared() -> None:
+    chunks = chunks_of(5, 1, 30)
+    (pack,) = packs_of(OWNER, chunks)
+
+    places = locations_in(pack.stubs(chunks, tag_of(None)))
+
+    assert all(each.object.is_like(36, TAG) for each in places.values())
+    assert not any(each.object.is_like(35, TAG) for each in places.values())
 
 
 def test_uploads_come_in_the_order_of_time() -> None:

@@ -30,14 +30,14 @@ class StoredObject:
     chunks: int = field(compare=False)
     """How many chunks there are in it."""
     size: int = field(compare=False)
-    tag: bytes | None = field(compare=False, default=None)
-    """What the storage said of it when it was uploaded; None where nobody kept that."""
+    tag: bytes = field(compare=False, default=_UNTAGGED)
+    """What the storage said of it when it was uploaded, where that is known."""
     alone: bytes | None = field(compare=False, default=None)
     """The name of the chunk that it is; None for a pack."""
 
     @classmethod
     def of_pack(
-        cls, owner: bytes, upload: bytes, chunks: int, size: int, tag: bytes | None = None
+        cls, owner: bytes, upload: bytes, chunks: int, size: int, tag: bytes = _UNTAGGED
     ) -> StoredObject:
         """Return the pack of an upload."""
         return cls(f"{owner.hex()}/{_PACKS}/{upload.hex()}-{chunks}", upload, chunks, size, tag)
@@ -47,7 +47,7 @@ class StoredObject:
         """Return the object that is a chunk alone."""
         digits = name.hex()
         path = f"{owner.hex()}/{digits[:2]}/{digits}-{upload.hex()}"
-        return cls(path, upload, 1, size, None, name)
+        return cls(path, upload, 1, size, alone=name)
 
     @classmethod
     def of_path(cls, path: str, size: int) -> StoredObject | None:
@@ -74,7 +74,7 @@ class StoredObject:
 
     def is_like(self, size: int, tag: bytes) -> bool:
         """Return whether what is there now is what was uploaded."""
-        return size == self.size and self.tag in (None, _UNTAGGED, tag)
+        return size == self.size and self.tag in (_UNTAGGED, tag)
 
 
 @dataclass(frozen=True, slots=True)

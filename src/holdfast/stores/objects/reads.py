@@ -9,7 +9,7 @@ from typing import Any
 
 from holdfast.core.chunk_format import decompress
 from holdfast.core.codec import unpack
-from holdfast.errors import CheckpointIntegrityError, StoreFormatError
+from holdfast.errors import CheckpointIntegrityError
 from holdfast.model import CheckpointInfo
 from holdfast.stores.base import Note, Query, Record, SessionInfo, Stats, end_of_page, given, unfold
 from holdfast.stores.objects.keys import Location, StoredObject, locations_in
@@ -26,9 +26,6 @@ from holdfast.stores.objects.requests import (
 )
 
 ATTEMPTS = 5
-OWNER, FORMAT = "owner", "format"
-WITH_PACKS = b"\x03\x02"
-"""The note of a store that has packs: format 2, in words that older Holdfasts stop at."""
 
 
 class BlobReads:
@@ -37,7 +34,6 @@ class BlobReads:
     def __init__(self, above: int) -> None:
         self.above = above
         self._owner: bytes | None = None
-        self._has_packs = False
 
     def _owner_id(self) -> BlobPlan[bytes | None]:
         """Return what the paths of this store's objects begin with, so that gc takes no other's."""
@@ -45,14 +41,7 @@ class BlobReads:
             for note in (yield notes_within([SCOPE], 0, None)):
                 if not note.is_intact():
                     raise CheckpointIntegrityError(None, "the note that names its objects' owner")
-                if note.key == OWNER:
-                    self._owner = unpack(decompress(note.body))
-                elif note.body == WITH_PACKS:
-                    self._has_packs = True
-                else:
-                    raise StoreFormatError(
-                        "its large blobs were written by a newer Holdfast: upgrade to open it"
-                    )
+                self._owner = unpack(decompress(note.body))
         return self._owner
 
     def load(self, checkpoint_id: str, verify: bool = True) -> BlobPlan[Record | None]:

@@ -13,7 +13,7 @@ Layout
     share a bucket; an upload is an id that is used once. The store within keeps a stub of 45 bytes
     in the chunk's stead, which says where it is, and for each pack a note of what is in it.
     Holdfast 0.3 and older kept each chunk in an object of its own, ``owner/ab/chunk-upload``; these
-    are read and relied on as packs are.
+    are read, and packed where a save has them once more. They know no packs, and leave them alone.
 
 Safety
     Objects are uploaded first and then committed, so a record never leads to what is not there.

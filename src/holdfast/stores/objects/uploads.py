@@ -13,7 +13,7 @@ from holdfast.errors import NoteExistsError
 from holdfast.stores.base import Note, NotesOnly
 from holdfast.stores.objects.keys import Location, StoredObject, locations_in, tag_of
 from holdfast.stores.objects.packs import SCOPE, Pack, claim_of, new_upload, use_of
-from holdfast.stores.objects.reads import FORMAT, OWNER, WITH_PACKS, BlobReads
+from holdfast.stores.objects.reads import BlobReads
 from holdfast.stores.objects.requests import (
     BlobPlan,
     LookAtObjects,
@@ -38,16 +38,11 @@ class BlobUploads(BlobReads):
     """Plans that bring chunks into object storage, and all that only read."""
 
     def _new_owner_id(self) -> BlobPlan[bytes]:
-        """Return the same; at the first save it is drawn, and the store is marked as one of packs.
-
-        Nothing is uploaded before it is, so no older Holdfast collects where there are packs.
-        """
-        while (owner := (yield from self._owner_id())) is None or not self._has_packs:
-            drawn = compress(pack(os.urandom(8)))
-            notes = [] if owner is not None else [Note.of(SCOPE, OWNER, drawn)]
-            self._owner = None
+        """Return the same; at the first save it is drawn."""
+        while (owner := (yield from self._owner_id())) is None:
+            note = Note.of(SCOPE, "owner", compress(pack(os.urandom(8))))
             try:
-                yield commit_within(NotesOnly((*notes, Note.of(SCOPE, FORMAT, WITH_PACKS)), {}))
+                yield commit_within(NotesOnly((note,), {}))
             except NoteExistsError:
                 pass  # another was first
         return owner
@@ -69,8 +64,6 @@ class BlobUploads(BlobReads):
         has read the stub is either refused, or has committed it and is seen.
         """
         found = locations_in((yield fetch_within(names)))
-        if not found:
-            return Led({}, ())
         whole = yield from self._whole(found)
         names = [name for name, place in found.items() if place.object in whole]
         if not names:
@@ -83,10 +76,17 @@ class BlobUploads(BlobReads):
         return Led(stubs, (claim_of(upload),))
 
     def _whole(self, places: Mapping[bytes, Location]) -> BlobPlan[set[StoredObject]]:
-        """Return those of the objects that are as they were uploaded; of many the largest parts."""
+        """Return those of the packs that are as they were uploaded; of many the largest parts.
+
+        Chunks that are alone are packed instead. So nothing relies on what Holdfast 0.3 removes,
+        which asks for no saves that do.
+        """
         weights: dict[StoredObject, int] = defaultdict(int)
         for place in places.values():
-            weights[place.object] += place.size
+            if place.object.alone is None:
+                weights[place.object] += place.size
+        if not weights:
+            return set()
         heaviest = sorted(weights, key=weights.__getitem__, reverse=True)[:_LOOKED_AT]
         seen = yield LookAtObjects([each.path for each in heaviest])
         return {
