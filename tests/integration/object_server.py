@@ -7,8 +7,10 @@ import subprocess
 import sys
 import threading
 import urllib.request
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -16,6 +18,7 @@ from tests.servers import Daemon
 
 KEY, SECRET = "AKIDOFATEST", "wJalrXUtnFEMIsecret"
 REGION = "us-east-1"
+_OF_THE_CONNECTION = ("connection", "keep-alive", "transfer-encoding", "date", "server")
 SERVE = "import sys; from moto.server import main; main(sys.argv[1:])"
 
 
@@ -139,6 +142,67 @@ def refusing_the_first(late: Callable[[], None]) -> Iterator[str]:
 
     with _serving(Late) as endpoint:
         yield endpoint
+
+
+class Counted:
+    """The requests that went through ``counting``: what was asked, and how often."""
+
+    def __init__(self) -> None:
+        self.endpoint = ""
+        self.sent = 0
+        """Bytes of the bodies of requests."""
+        self.received = 0
+        self._asked: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    def note(self, verb: str, path: str, sent: int, received: int) -> None:
+        """Count one; a listing, and a removal of many at once, have names of their own."""
+        query = path.partition("?")[2]
+        name = "LIST" if "list-type" in query else "DELETE" if query == "delete" else verb
+        with self._lock:
+            self._asked[name] += 1
+            self.sent += sent
+            self.received += received
+
+    def take(self) -> dict[str, int]:
+        """Return how often each was asked since the last time."""
+        with self._lock:
+            asked, self._asked = dict(self._asked), Counter()
+            self.sent = self.received = 0
+        return asked
+
+
+@contextmanager
+def counting(server: S3Server) -> Iterator[Counted]:
+    """Stand before a server, pass everything on, and count it."""
+    counted = Counted()
+
+    class Passing(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+
+        def do(self) -> None:
+            body = self.rfile.read(int(self.headers.get("content-length", 0)))
+            behind = HTTPConnection("127.0.0.1", server.port)
+            behind.request(self.command, self.path, body, dict(self.headers))
+            answer = behind.getresponse()
+            data = answer.read()
+            counted.note(self.command, self.path, len(body), len(data))
+            self.send_response(answer.status)
+            for name, value in answer.getheaders():
+                if name.lower() not in _OF_THE_CONNECTION:
+                    self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(data)
+            behind.close()
+
+        do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = do
+
+        def log_message(self, *args: Any) -> None:
+            pass
+
+    with _serving(Passing) as counted.endpoint:
+        yield counted
 
 
 @contextmanager

@@ -87,7 +87,7 @@ def map_header(count: int) -> bytes:
 
 
 _PLAIN, _ZSTD = b"\x00", b"\x01"
-_APART = b"\x02"
+_APART = (b"\x02", b"\x03")
 """Not a chunk, but where in object storage it is; written and read by stores/objects/keys.py."""
 _WORTH_COMPRESSING = 400
 
@@ -148,7 +148,7 @@ def decompress(stored: bytes) -> bytes:
     method, data = stored[:1], memoryview(stored)[1:]
     if method == _PLAIN:
         return bytes(data)
-    if method == _APART:
+    if method in _APART:
         raise CheckpointIntegrityError(
             None, "a chunk is in object storage: open the store with its blobs (?blobs=…)"
         )

@@ -50,6 +50,12 @@ UPKEEP_POINTS = ("upkeep:part", "upkeep:chosen", "upkeep:marked")
 """The points of what removes: after each part of it, when others have their turn; before the first
 checkpoint is pruned; before the first chunk is collected."""
 
+OBJECT_POINTS = (
+    *("objects:drafted", "objects:uploaded", "objects:moved", "objects:led"),
+    *("objects:forgotten", "objects:removed"),
+)
+"""The points of a store with large blobs apart: in a save, and where gc moves and removes."""
+
 _handler: Callable[[str], object] | None = None
 
 

@@ -18,6 +18,7 @@ from contextlib import contextmanager
 
 from holdfast.system.crash_points import (
     HELPER_POINTS,
+    OBJECT_POINTS,
     POINTS,
     RUN_POINTS,
     UPKEEP_POINTS,
@@ -28,6 +29,7 @@ from holdfast.system.crash_points import (
 
 __all__ = [
     "HELPER_POINTS",
+    "OBJECT_POINTS",
     "POINTS",
     "RUN_POINTS",
     "UPKEEP_POINTS",

@@ -18,12 +18,13 @@ from holdfast.errors import (
     StoreConnectionError,
 )
 from holdfast.stores.objects import directory
-from holdfast.stores.objects.errors import explained, is_about_bucket
-from holdfast.stores.objects.keys import BlobLocation
+from holdfast.stores.objects.errors import explained, is_about_bucket, is_past_the_end
+from holdfast.stores.objects.ranges import Range
 from holdfast.stores.objects.requests import (
     BucketStep,
-    DownloadObjects,
+    DownloadRanges,
     ListObjects,
+    LookAtObjects,
     NextPage,
     RemoveDrafts,
     RemoveObjects,
@@ -33,6 +34,7 @@ from holdfast.system import private_files
 from holdfast.system.forks import Locked
 
 if TYPE_CHECKING:
+    from obstore import GetOptions
     from obstore.store import ClientConfig, ObjectStore, RetryConfig
 
 _SCHEMES = {
@@ -101,8 +103,10 @@ class Bucket(Locked):
                 return self._all(partial(_put, self._store), step.objects)
             if isinstance(step, RemoveDrafts):
                 return self._tidy(step)
-            if isinstance(step, DownloadObjects):
-                return self._all(partial(_get, self._store), step.locations)
+            if isinstance(step, DownloadRanges):
+                return self._all(partial(_get, self._store), step.ranges)
+            if isinstance(step, LookAtObjects):
+                return self._all(partial(_head, self._store), step.paths)
             return self._all(partial(_delete, self._store), _deletions(self._store, step.paths))
         except errors() as error:
             raise explained(error, self.name, self.timeout, _writes(step)) from None
@@ -121,8 +125,10 @@ class Bucket(Locked):
                 return await _all_async(partial(_aput, self._store), step.objects)
             if isinstance(step, RemoveDrafts):
                 return await asyncio.to_thread(self._tidy, step)
-            if isinstance(step, DownloadObjects):
-                return await _all_async(partial(_aget, self._store), step.locations)
+            if isinstance(step, DownloadRanges):
+                return await _all_async(partial(_aget, self._store), step.ranges)
+            if isinstance(step, LookAtObjects):
+                return await _all_async(partial(_ahead, self._store), step.paths)
             deletions = _deletions(self._store, step.paths)
             return await _all_async(partial(_adelete, self._store), deletions)
         except errors() as error:
@@ -194,24 +200,25 @@ async def _all_async(work: Callable[[Any], Awaitable[Any]], items: Sequence[Any]
     return results
 
 
-def _put(store: ObjectStore, item: tuple[str, bytes]) -> None:
+def _put(store: ObjectStore, item: tuple[str, Sequence[bytes]]) -> str | None:
     import obstore as obs
 
+    path, parts = item
     root = _directory_of(store)
     if root is not None:
-        directory.put(root, *item)  # its library makes files for everybody, and leaves its drafts
-    else:
-        # In one request: a part of an upload that was cut short would stay, unseen.
-        obs.put(store, *item, use_multipart=False)
+        # Its library makes files for all, and leaves its drafts.
+        return directory.put(root, path, parts)
+    # In one request: a part of an upload that was cut short would stay, unseen.
+    return obs.put(store, path, b"".join(parts), use_multipart=False)["e_tag"]
 
 
-async def _aput(store: ObjectStore, item: tuple[str, bytes]) -> None:
+async def _aput(store: ObjectStore, item: tuple[str, Sequence[bytes]]) -> str | None:
     import obstore as obs
 
     if _directory_of(store) is not None:
-        await asyncio.to_thread(_put, store, item)
-    else:
-        await obs.put_async(store, *item, use_multipart=False)
+        return await asyncio.to_thread(_put, store, item)
+    path, parts = item
+    return (await obs.put_async(store, path, b"".join(parts), use_multipart=False))["e_tag"]
 
 
 def _directory_of(store: ObjectStore) -> str | None:
@@ -223,31 +230,65 @@ def _directory_of(store: ObjectStore) -> str | None:
     return os.path.abspath(store.prefix)
 
 
-def _get(store: ObjectStore, location: BlobLocation) -> bytes | None:
+def _get(store: ObjectStore, part: Range) -> bytes | None:
     import obstore as obs
 
     try:
-        got = obs.get(store, location.path)
-        return got.bytes().to_bytes() if got.meta["size"] == location.size else None
-    except FileNotFoundError as error:
+        got = obs.get(store, part.object.path, options=_options(part))
+        is_whole = got.meta["size"] == part.object.size
+        return got.bytes().to_bytes() if is_whole else None
+    except errors() as error:
         _check_is_lost(error)
         return None
 
 
-async def _aget(store: ObjectStore, location: BlobLocation) -> bytes | None:
+async def _aget(store: ObjectStore, part: Range) -> bytes | None:
     import obstore as obs
 
     try:
-        got = await obs.get_async(store, location.path)
-        return (await got.bytes_async()).to_bytes() if got.meta["size"] == location.size else None
-    except FileNotFoundError as error:
+        got = await obs.get_async(store, part.object.path, options=_options(part))
+        is_whole = got.meta["size"] == part.object.size
+        return (await got.bytes_async()).to_bytes() if is_whole else None
+    except errors() as error:
         _check_is_lost(error)
         return None
 
 
-def _check_is_lost(error: FileNotFoundError) -> None:
-    """Raise it again if it is not the object that is missing, but all of them."""
-    if is_about_bucket(str(error)):
+def _options(part: Range) -> GetOptions | None:
+    return None if part.is_whole else {"range": (part.start, part.end)}
+
+
+def _head(store: ObjectStore, path: str) -> tuple[int, str | None] | None:
+    import obstore as obs
+
+    root = _directory_of(store)
+    if root is not None:
+        return directory.head(root, path)
+    try:
+        found = obs.head(store, path)
+    except FileNotFoundError as error:
+        _check_is_lost(error)
+        return None
+    return found["size"], found["e_tag"]
+
+
+async def _ahead(store: ObjectStore, path: str) -> tuple[int, str | None] | None:
+    import obstore as obs
+
+    if _directory_of(store) is not None:
+        return await asyncio.to_thread(_head, store, path)
+    try:
+        found = await obs.head_async(store, path)
+    except FileNotFoundError as error:
+        _check_is_lost(error)
+        return None
+    return found["size"], found["e_tag"]
+
+
+def _check_is_lost(error: Exception) -> None:
+    """Raise it again if it is not the object that is missing, or cut short, but all of them."""
+    is_lost = isinstance(error, FileNotFoundError) or is_past_the_end(str(error))
+    if not is_lost or is_about_bucket(str(error)):
         raise error
 
 

@@ -30,6 +30,10 @@ _FULL_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NOT_ALLOWED = (errno.EROFS, errno.EACCES, errno.EPERM)
 _READ_ONLY_DISK = ("os error 30)", "os error 13)", "os error 1)")
 _FULL = ("os error 28)", "os error 122)", "QuotaExceeded", "StorageFull", "507 Insufficient")
+_PAST_THE_END = (
+    *("InvalidRange", "Invalid range", "Requested range was invalid"),
+    *("status code: 416", "416 R"),
+)
 _REASONS = {
     "Connection refused": "the connection was refused",
     "ConnectionRefused": "the connection was refused",
@@ -46,6 +50,11 @@ _STATUS = re.compile(r"status code: (\d{3})|status: (\d{3})")
 def is_about_bucket(text: str) -> bool:
     """Return whether it is not an object that is missing, but the place of them all."""
     return _holds(text, _NO_BUCKET)
+
+
+def is_past_the_end(text: str) -> bool:
+    """Return whether a part was asked for that begins behind the end of its object."""
+    return _holds(text, _PAST_THE_END)
 
 
 def explained(error: Exception, name: str, timeout: float, writing: bool) -> HoldfastError:

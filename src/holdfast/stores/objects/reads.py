@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -12,10 +12,12 @@ from holdfast.core.codec import unpack
 from holdfast.errors import CheckpointIntegrityError
 from holdfast.model import CheckpointInfo
 from holdfast.stores.base import Note, Query, Record, SessionInfo, Stats, end_of_page, given, unfold
-from holdfast.stores.objects.keys import STUB_BYTES, BlobLocation, locations_in
+from holdfast.stores.objects.keys import Location, StoredObject, locations_in
+from holdfast.stores.objects.packs import SCOPE
+from holdfast.stores.objects.ranges import ranges_of
 from holdfast.stores.objects.requests import (
     BlobPlan,
-    DownloadObjects,
+    DownloadRanges,
     ListObjects,
     NextPage,
     Within,
@@ -24,8 +26,6 @@ from holdfast.stores.objects.requests import (
 )
 
 ATTEMPTS = 5
-SCOPE = "/objects"
-"""The name under which this store notes things for itself in the store within."""
 
 
 class BlobReads:
@@ -61,24 +61,29 @@ class BlobReads:
     def fetch(self, names: Collection[bytes]) -> BlobPlan[dict[bytes, bytes]]:
         """Return chunks by name, wherever they lie."""
         found: dict[bytes, bytes] = {}
-        tried: dict[bytes, BlobLocation] = {}
+        tried: dict[bytes, Location] = {}
         for _ in range(ATTEMPTS):
             stored = yield fetch_within(names)
-            locations = locations_in(stored)
-            found.update((name, data) for name, data in stored.items() if name not in locations)
-            # One saved again meanwhile has another location, and gc may have taken the first.
-            fresh = [
-                location for name, location in locations.items() if tried.get(name) != location
-            ]
+            places = locations_in(stored)
+            found.update((name, data) for name, data in stored.items() if name not in places)
+            # One that was moved meanwhile has another location, and gc may have taken the first.
+            fresh = {name: place for name, place in places.items() if tried.get(name) != place}
             if not fresh:
                 break
-            for location, data in zip(fresh, (yield DownloadObjects(fresh)), strict=True):
-                tried[location.name] = location
-                if data is not None:
-                    found[location.name] = data
-            names = [location.name for location in fresh if location.name not in found]
+            tried.update(fresh)
+            found.update((yield from self._download(fresh)))
+            names = [name for name in fresh if name not in found]
             if not names:
                 break
+        return found
+
+    def _download(self, places: Mapping[bytes, Location]) -> BlobPlan[dict[bytes, bytes]]:
+        """Return those of the chunks whose objects are whole."""
+        found: dict[bytes, bytes] = {}
+        ranges = ranges_of(places)
+        for each, data in zip(ranges, (yield DownloadRanges(ranges)), strict=True):
+            if data is not None:
+                found.update(each.cut(data))
         return found
 
     def notes(
@@ -120,7 +125,7 @@ class BlobReads:
         apart = 0
         listing = yield from self._list()
         while (page := (yield from self._next(listing))) is not None:
-            apart += sum(location.size - STUB_BYTES for location, _ in page)
+            apart += sum(stored.size - stored.stub_bytes for stored, _ in page)
         return replace(stats, stored_bytes=stats.stored_bytes + apart)
 
     def _list(self) -> BlobPlan[Any]:
@@ -128,13 +133,13 @@ class BlobReads:
         owner = yield from self._owner_id()
         return None if owner is None else (yield ListObjects(owner.hex()))
 
-    def _next(self, listing: Any) -> BlobPlan[list[tuple[BlobLocation, datetime]] | None]:
+    def _next(self, listing: Any) -> BlobPlan[list[tuple[StoredObject, datetime]] | None]:
         """Return objects of ours, each with when it was written; None at the end."""
         page = [] if listing is None else (yield NextPage(listing))
         if not page:
             return None
-        locations = ((BlobLocation.of_path(path, size), written) for path, size, written in page)
-        return [(location, written) for location, written in locations if location is not None]
+        found = ((StoredObject.of_path(path, size), written) for path, size, written in page)
+        return [(stored, written) for stored, written in found if stored is not None]
 
 
 def _is_ours(scope: str) -> bool:

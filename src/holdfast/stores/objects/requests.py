@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from holdfast.stores.base import Commit, NotesOnly, Store
-from holdfast.stores.objects.keys import BlobLocation
+from holdfast.stores.objects.ranges import Range
 
 T = TypeVar("T")
 
@@ -21,16 +21,23 @@ class Within:
 
 @dataclass(frozen=True, slots=True)
 class UploadObjects:
-    """Put objects, each by its path."""
+    """Put objects, each by its path and in parts; the answer is what is said of each."""
 
-    objects: Sequence[tuple[str, bytes]]
+    objects: Sequence[tuple[str, Sequence[bytes]]]
 
 
 @dataclass(frozen=True, slots=True)
-class DownloadObjects:
-    """Get objects; the answer is the data of each, None for one that is lost."""
+class LookAtObjects:
+    """Ask for the size of objects, and what is said of each; None for one that is not there."""
 
-    locations: Sequence[BlobLocation]
+    paths: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class DownloadRanges:
+    """Get parts of objects; the answer is the data of each, None where the object is not whole."""
+
+    ranges: Sequence[Range]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +68,15 @@ class RemoveDrafts:
     below: str
 
 
-BucketStep = UploadObjects | DownloadObjects | RemoveObjects | ListObjects | NextPage | RemoveDrafts
+BucketStep = (
+    UploadObjects
+    | LookAtObjects
+    | DownloadRanges
+    | RemoveObjects
+    | ListObjects
+    | NextPage
+    | RemoveDrafts
+)
 BlobPlan = Generator[Within | BucketStep, Any, T]
 """Yields what it wants done and is sent the answer, or thrown the error."""
 

@@ -8,16 +8,22 @@ URLs
     Credentials come from the environment, as ``AWS_ACCESS_KEY_ID``, never from the URL.
 
 Layout
-    An object is named ``owner/ab/chunk-upload``: the owner is an id of the store within, so that
-    several stores may share a bucket; an upload is an id of its own for each save. The store
-    within keeps a stub of 25 bytes in the chunk's stead, which says where it is.
+    The large chunks of a save are packed into one object, or into several of some 4 MB, named
+    ``owner/packs/upload-count``: the owner is an id of the store within, so that several stores may
+    share a bucket; an upload is an id that is used once. The store within keeps a stub of 45 bytes
+    in the chunk's stead, which says where it is, and for each pack a note of what is in it.
+    Holdfast 0.3 and older kept each chunk in an object of its own, ``owner/ab/chunk-upload``; these
+    are read, and packed where a save has them once more. They know no packs, and leave them alone.
 
 Safety
     Objects are uploaded first and then committed, so a record never leads to what is not there.
-    A path is used once, and whoever commits a save or removes an object has to be the first to
-    claim its upload, by a note in the store within. So gc never takes what a save in flight
+    Whoever commits a save or removes an object has to be the first to claim its upload, by a note
+    in the store within. A save that relies on what is stored tells of itself before it reads the
+    stubs, and claims itself with its commit; gc claims all such saves after the last stub of an
+    object is gone, and then looks for stubs once more. So gc never takes what a save in flight
     needs, however long that lasts; a save that is cut short leaves objects that gc takes.
-    What is read is checked against the name of the chunk, as everywhere.
+    Packs of which half is not needed, and many small ones, are made anew: uploaded, led to, no
+    longer led to, removed. What is read is checked against the name of the chunk, as everywhere.
 """
 
 from __future__ import annotations

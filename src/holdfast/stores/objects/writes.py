@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Collection, Container, Iterable, Iterator
+from collections.abc import Collection
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 
-from holdfast.core.chunk_format import compress
-from holdfast.core.codec import pack
 from holdfast.errors import (
     CheckpointConflictError,
     NoteExistsError,
@@ -16,140 +13,60 @@ from holdfast.errors import (
     StoreError,
     StoreFullError,
 )
-from holdfast.stores.base import Collected, Commit, Note, NotesOnly
-from holdfast.stores.objects.keys import STUB_BYTES, BlobLocation, locations_in
-from holdfast.stores.objects.reads import ATTEMPTS, SCOPE, BlobReads
-from holdfast.stores.objects.requests import (
-    BlobPlan,
-    RemoveDrafts,
-    RemoveObjects,
-    UploadObjects,
-    Within,
-    commit_within,
-    fetch_within,
-    notes_within,
-)
+from holdfast.stores.base import Commit, NotesOnly
+from holdfast.stores.objects.packs import Pack, packs_of
+from holdfast.stores.objects.reads import ATTEMPTS
+from holdfast.stores.objects.removal import BlobRemoval, Holding
+from holdfast.stores.objects.requests import BlobPlan, Within, commit_within
+from holdfast.stores.objects.uploads import Led
 from holdfast.system import crash_points
 
-PAGE = 500
-_CLAIM_LASTS = timedelta(days=7)
-"""Longer than any save takes from its first upload to its commit."""
 
-
-class BlobWrites(BlobReads):
-    """Plans that change what is kept, and all that only read."""
-
-    def _new_owner_id(self) -> BlobPlan[bytes]:
-        """Return the same; at the first save it is drawn."""
-        while (owner := (yield from self._owner_id())) is None:
-            note = Note.of(SCOPE, "owner", compress(pack(os.urandom(8))))
-            try:
-                yield commit_within(NotesOnly((note,), {}))
-            except NoteExistsError:
-                pass  # another was first
-        return owner
+class BlobWrites(BlobRemoval):
+    """A plan for every method."""
 
     def commit(self, commit: Commit | NotesOnly) -> BlobPlan[None]:
-        """Upload what is large, and then commit the rest with stubs in its stead.
+        """Upload what is large and not there, and then commit the rest with stubs in its stead.
 
-        What the store has already is uploaded all the same, which mends it where it was lost.
-        The commit claims its uploads, with a note that is there once. gc does the same before it
-        takes what no stub leads to: if it was first, the commit is refused and uploads anew.
+        Objects that are there are asked for, so what was lost or altered is uploaded again. The
+        commit claims its uploads, and itself, with notes that are there once. gc does the same
+        before it takes what no stub leads to: if it was first, the commit is refused, and all is
+        uploaded anew.
         """
         large = {name: data for name, data in commit.chunks.items() if len(data) > self.above}
         if not large:
             yield commit_within(commit)
             return
         owner = yield from self._new_owner_id()
-        before = locations_in((yield fetch_within(list(large))))
+        there = yield from self._relied_on(list(large))
         for _ in range(ATTEMPTS):
-            upload = os.urandom(8)
-            locations = [
-                BlobLocation(owner, name, upload, len(data)) for name, data in large.items()
-            ]
+            missing = {name: data for name, data in large.items() if name not in there.stubs}
+            packs = packs_of(owner, missing)
             try:
-                yield UploadObjects(
-                    [(location.path, large[location.name]) for location in locations]
-                )
+                fresh = yield from self._upload(packs, missing)
             except StoreFullError:
-                yield from self._tidy(locations)  # the space that the others took
+                yield from self._tidy(packs)  # the space that the others took
                 raise
             crash_points.reach("objects:uploaded")
-            stubs = {location.name: location.stub() for location in locations}
-            chunks, claim = {**commit.chunks, **stubs}, _claim(upload)
-            notes = (*commit.notes, claim)
+            claims = (*there.claims, *fresh.claims)
+            chunks = {**commit.chunks, **there.stubs, **fresh.stubs}
             try:
-                yield commit_within(replace(commit, chunks=chunks, notes=notes))
-            except (CheckpointConflictError, RefusedError) as refusal:
-                yield from self._tidy(locations)
-                if not (isinstance(refusal, NoteExistsError) and refusal.note.scope == claim.scope):
-                    raise
-            else:
-                yield from self._tidy(list(before.values()))
+                yield commit_within(replace(commit, chunks=chunks, notes=(*commit.notes, *claims)))
                 return
+            except (CheckpointConflictError, RefusedError) as refusal:
+                yield from self._tidy(packs)
+                scopes = {claim.scope for claim in claims}
+                if not isinstance(refusal, NoteExistsError) or refusal.note.scope not in scopes:
+                    raise
+            there = Led({}, ())
         raise StoreError("gc takes the objects of this save again and again: save later")
 
-    def _tidy(self, locations: list[BlobLocation]) -> BlobPlan[None]:
+    def _tidy(self, packs: list[Pack]) -> BlobPlan[None]:
         """Remove objects that a commit made useless; what became of that matters more."""
         try:
-            for part in _pages(locations):
-                yield from self._take(part)
+            yield from self._take([Holding.of_new(each) for each in packs])
         except StoreError:
             pass  # gc takes what is left
-
-    def collect(
-        self, live: Container[bytes], before: datetime, dry_run: bool
-    ) -> BlobPlan[Collected]:
-        """Remove stray objects, then what is dead in the store within, then the objects of that."""
-        owner = yield from self._owner_id()
-        if owner is not None and not dry_run:
-            yield RemoveDrafts(owner.hex())
-        strays, size = 0, 0
-        going: list[BlobLocation] = []
-        listing = yield from self._list()
-        while (page := (yield from self._next(listing))) is not None:
-            referred = yield from self._referred([location for location, _ in page])
-            old = {location for location, written in page if written < before}
-            dead = (location for location in referred if location.name not in live)
-            # What is spared is known only afterwards, so a dry run goes by the age of the object.
-            going += (location for location in dead if not dry_run or location in old)
-            stray = [location for location in old if location not in referred]
-            taken = stray if dry_run else (yield from self._take(stray))
-            strays += len(taken)
-            size += _size(taken)
-        collected = yield Within(lambda store: store.collect(live, before, dry_run))
-        for part in _pages(going):
-            taken = part if dry_run else (yield from self._take(part))
-            size += _size(taken) - STUB_BYTES * len(taken)
-        return Collected(collected.chunks + strays, collected.bytes + size)
-
-    def _take(self, locations: list[BlobLocation]) -> BlobPlan[list[BlobLocation]]:
-        """Remove those of the objects that no stub leads to and none ever will."""
-        if not locations:
-            return []
-        yield from self._claim({location.upload for location in locations})
-        referred = yield from self._referred(locations)
-        dead = [location for location in locations if location not in referred]
-        if dead:
-            yield RemoveObjects([location.path for location in dead])
-        return dead
-
-    def _claim(self, uploads: Iterable[bytes]) -> BlobPlan[None]:
-        """See that each upload is claimed: a save that has not claimed it by now never will."""
-        claims = {claim.scope: claim for claim in map(_claim, uploads)}
-        for note in (yield notes_within(list(claims), 0, None)):
-            claims.pop(note.scope, None)
-        while claims:
-            try:
-                yield commit_within(NotesOnly(tuple(claims.values()), {}))
-                return
-            except NoteExistsError as taken:
-                del claims[taken.note.scope]
-
-    def _referred(self, locations: Collection[BlobLocation]) -> BlobPlan[set[BlobLocation]]:
-        """Return those that a stub leads to."""
-        stored = yield fetch_within(list({location.name for location in locations}))
-        return set(locations_in(stored).values()) & set(locations)
 
     def delete(self, checkpoint_ids: Collection[str]) -> BlobPlan[int]:
         """Ask the store within."""
@@ -158,18 +75,3 @@ class BlobWrites(BlobReads):
     def sweep(self, now: datetime) -> BlobPlan[int]:
         """Ask the store within."""
         return (yield Within(lambda store: store.sweep(now)))  # type: ignore[no-any-return]
-
-
-def _claim(upload: bytes) -> Note:
-    """Return the note that who commits or removes the objects of an upload has to be first with."""
-    until = datetime.now(UTC) + _CLAIM_LASTS
-    return Note.of(f"{SCOPE}/{upload.hex()}", "claim", compress(pack(None)), until)
-
-
-def _size(locations: Iterable[BlobLocation]) -> int:
-    return sum(location.size for location in locations)
-
-
-def _pages(locations: list[BlobLocation]) -> Iterator[list[BlobLocation]]:
-    for start in range(0, len(locations), PAGE):
-        yield locations[start : start + PAGE]
