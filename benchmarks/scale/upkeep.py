@@ -1,0 +1,127 @@
+"""What looks after a store, in its own process: ``python -m benchmarks.scale.upkeep WHAT URL``.
+
+A thread of that process saves meanwhile, and so does whoever started it: these are the writers "in
+the same process" and "in another" that the table tells of.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from benchmarks.scale.shape import LONG
+from benchmarks.scale.writers import SavingThread
+from holdfast import SyncClient
+
+_ROOT = Path(__file__).parents[2]
+_GRACE = 5.0
+"""What is saved meanwhile is younger; all that was loaded is older, but in the smallest stores."""
+_REST = 3.0
+KEPT_LAST = 100
+LONG_KEPT = 50
+
+
+def _nothing(client: SyncClient) -> str:
+    time.sleep(_REST)
+    return f"for {_REST:.0f} s"
+
+
+def _verify(client: SyncClient) -> str:
+    found = client.verify()
+    if not found.ok:
+        raise RuntimeError(str(found))
+    return f"{found.checkpoints:,} checkpoints"
+
+
+def _sweep(client: SyncClient) -> str:
+    return f"{client.store.sweep(datetime.now(UTC)):,} records"
+
+
+def _prune_one(client: SyncClient) -> str:
+    return f"{len(client.prune(last=LONG_KEPT, session_id=LONG)):,} records"
+
+
+def _prune(client: SyncClient) -> str:
+    return f"{len(client.prune(last=KEPT_LAST)):,} records"
+
+
+def _gc(client: SyncClient) -> str:
+    return f"{client.gc(grace_seconds=_GRACE).chunks:,} chunks"
+
+
+WHAT: dict[str, Callable[[SyncClient], str]] = {
+    "nothing": _nothing,
+    "verify": _verify,
+    "sweep": _sweep,
+    "prune of the long-lived session": _prune_one,
+    "prune": _prune,
+    "gc": _gc,
+}
+
+
+@dataclass(frozen=True)
+class Pauses:
+    """How long saves took beside something."""
+
+    saves: int
+    worst: float
+    usual: float
+    """Of 99 in 100 at most so long."""
+
+    @classmethod
+    def of(cls, took: list[float]) -> Pauses:
+        """Return the longest, and what all but one in a hundred took."""
+        ordered = sorted(took)
+        return cls(len(took), ordered[-1], ordered[(len(ordered) - 1) * 99 // 100])
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What looking after a store cost, and who waited for it."""
+
+    did: str
+    wall: float
+    cpu: float
+    peak: int
+    """Bytes of memory, all in all."""
+    same: Pauses
+    other: Pauses
+
+
+def look_after(what: str, url: str) -> Kept:
+    """Have a store looked after, while a thread of this process saves."""
+    command = [sys.executable, "-m", "benchmarks.scale.upkeep", what, url]
+    with SyncClient.open(url) as client, SavingThread(client, f"beside-{what}") as saver:
+        done = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"{what} ended with {done.returncode}: {done.stderr}")
+    told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return Kept(
+        **{**told, "same": Pauses.of(told["same"])},
+        other=Pauses.of(saver.took),
+    )
+
+
+def main(what: str, url: str) -> None:
+    """Look after a store, and print what it took as JSON."""
+    with SyncClient.open(url) as client, SavingThread(client, f"within-{what}") as saver:
+        wall, cpu = time.perf_counter(), time.thread_time()
+        did = WHAT[what](client)
+        wall, cpu = time.perf_counter() - wall, time.thread_time() - cpu
+    # In kilobytes, but for macOS.
+    unit = 1 if sys.platform == "darwin" else 1024
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    told = {"did": did, "wall": wall, "cpu": cpu, "peak": peak, "same": saver.took}
+    print(json.dumps(told))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
