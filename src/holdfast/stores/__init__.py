@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from holdfast.stores.base import SessionInfo as SessionInfo
     from holdfast.stores.base import Stats as Stats
     from holdfast.stores.base import Store as Store
+    from holdfast.stores.capabilities import FilesRecords as FilesRecords
     from holdfast.stores.capabilities import FindsLastNotes as FindsLastNotes
     from holdfast.stores.capabilities import FindsNewest as FindsNewest
     from holdfast.stores.capabilities import Glances as Glances
@@ -76,6 +77,7 @@ _homes = {
         "Store",
     ),
     "stores.capabilities": (
+        "FilesRecords",
         "FindsLastNotes",
         "FindsNewest",
         "Glances",

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
+    from holdfast.model import CheckpointInfo
     from holdfast.stores.base import Note, Record, Store
 
 
@@ -43,6 +44,14 @@ class ListsLost(Protocol):
 
     def lost(self) -> list[tuple[str, str]]:
         """Return checkpoints and scopes that are listed and gone, each with what is missing."""
+
+
+@runtime_checkable
+class FilesRecords(Protocol):
+    """Finds records by what it filed beside them, which may be damaged while they are whole."""
+
+    def misfiled(self, infos: Collection[CheckpointInfo]) -> list[tuple[str, str]]:
+        """Return those of some records that it would not find where it looks, and why not."""
 
 
 @runtime_checkable

@@ -26,6 +26,7 @@ from holdfast.stores.postgres.rows import (
     record_of,
     session_name,
 )
+from holdfast.stores.shared.misfiled import reasons
 from holdfast.stores.shared.rows import bound_of
 from holdfast.stores.shared.tags import numbers_of
 from holdfast.stores.shared.touched import is_by_sessions, span_of
@@ -47,6 +48,12 @@ _SPARE = 4
 _LARGE_PAGE = 10 * PAGE
 CHUNKS = 256
 """How many chunks, which may be large, are asked for at once."""
+
+_FILED_AT = """
+    SELECT c.id, c.seq, s.touched, s.tags
+    FROM holdfast.checkpoints c JOIN holdfast.sessions s ON s.key = c.session
+    WHERE c.id = ANY ($1) AND s.filed
+"""
 
 
 class PostgresReads:
@@ -229,6 +236,15 @@ class PostgresReads:
                 raise CheckpointIntegrityError(None, "a record has lost the name of its state")
             take([root for (root,) in rows])
         yield sql.COMMIT, None
+
+    def misfiled(self, infos: Collection[CheckpointInfo]) -> PostgresPlan[list[tuple[str, str]]]:
+        """Return those of some records that would not be found where their sessions are filed."""
+        known = {info.checkpoint_id: info for info in infos}
+        wrong: list[tuple[str, str]] = []
+        for part in pages([key_of(name) for name in known]):
+            for key, place, touched, tags in (yield from self._ask(_FILED_AT, part)):
+                wrong += reasons(known[name_of(key)], place, touched, tags)
+        return wrong
 
     def stats(self) -> PostgresPlan[Stats]:
         """Return what there is."""

@@ -175,6 +175,11 @@ HAS_TAG = "s.key IN (SELECT t.session FROM tags t WHERE t.tag IN ({}))"
 """For a tag of few sessions, which are found by it."""
 HAS_COMMON_TAG = "EXISTS (SELECT 1 FROM tags t WHERE t.session = s.key AND t.tag IN ({}))"
 """For a tag of many, which are looked through in their order until there are enough."""
+FILED_AT = """
+    SELECT c.id, c.seq, c.session, s.touched
+    FROM checkpoints c JOIN sessions s ON s.key = c.session WHERE c.id IN ({})
+"""
+FILED_UNDER = "SELECT tag FROM tags WHERE tag IN ({}) AND session = ?"
 COUNT_TAGGED = "SELECT count(*) FROM (SELECT 1 FROM tags WHERE tag IN ({}) LIMIT ?)"
 
 SELECT_HEAD = f"""
