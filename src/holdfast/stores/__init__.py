@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from holdfast.stores.capabilities import FilesRecords as FilesRecords
     from holdfast.stores.capabilities import FindsLastNotes as FindsLastNotes
     from holdfast.stores.capabilities import FindsNewest as FindsNewest
+    from holdfast.stores.capabilities import FindsSessions as FindsSessions
     from holdfast.stores.capabilities import Glances as Glances
     from holdfast.stores.capabilities import HasConcerns as HasConcerns
     from holdfast.stores.capabilities import ListsLost as ListsLost
@@ -80,6 +81,7 @@ _homes = {
         "FilesRecords",
         "FindsLastNotes",
         "FindsNewest",
+        "FindsSessions",
         "Glances",
         "HasConcerns",
         "ListsLost",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from holdfast.model import CheckpointInfo
-    from holdfast.stores.base import Note, Record, Store
+    from holdfast.stores.base import Note, Record, SessionInfo, Store
 
 
 @runtime_checkable
@@ -36,6 +36,14 @@ class FindsLastNotes(Protocol):
 
     def last_notes(self, scopes: Collection[str], count: int) -> list[Note]:
         """Return what ``notes`` gives of these scopes, of each the last so many."""
+
+
+@runtime_checkable
+class FindsSessions(Protocol):
+    """Finds sessions by how their names begin, without looking at all others."""
+
+    def beginning(self, prefix: str, limit: int) -> list[SessionInfo]:
+        """Return some sessions whose name begins so, or that of their agent, a slash and theirs."""
 
 
 @runtime_checkable

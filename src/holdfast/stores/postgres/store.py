@@ -49,6 +49,9 @@ class _PostgresMethods(PlannedStore):
     def roots(self, include_expired: bool, take: Callable[[list[bytes]], object]) -> Any:
         return self._carry_out(self._plans.roots, include_expired, take)
 
+    def beginning(self, prefix: str, limit: int) -> Any:
+        return self._carry_out(self._plans.beginning, prefix, limit)
+
     def misfiled(self, infos: Collection[CheckpointInfo]) -> Any:
         return self._carry_out(self._plans.misfiled, infos)
 

@@ -23,6 +23,7 @@ from holdfast.stores.shared.touched import (
     newest_first,
     span_of,
 )
+from holdfast.stores.shared.whole_names import divided
 from holdfast.stores.sqlite import schema as sql
 from holdfast.stores.sqlite.rows import key_of, now
 
@@ -89,6 +90,24 @@ def heads_of(
     sessions = _sessions_of(db, query)
     if before is not None:
         sessions.require(sql.TOUCHED_UNTIL, span_of(before), moment)
+    return _heads(db, sessions, before, moment)
+
+
+def heads_beginning(db: sqlite3.Connection, prefix: str, moment: int) -> Iterator[Row]:
+    """Give the same of sessions whose whole names begin so."""
+    found, values = [sql.SESSION_BEGINS, sql.AGENT_BEGINS], [*text_range(prefix)] * 2
+    for agent, session in divided(prefix):
+        found.append(sql.SESSION_OF_AGENT_BEGINS)
+        values += agent, *text_range(session)
+    sessions = _Conditions()
+    sessions.require(f"s.key IN ({' UNION '.join(found)})", *values)
+    sessions.names_few = True
+    return _heads(db, sessions, None, moment)
+
+
+def _heads(
+    db: sqlite3.Connection, sessions: _Conditions, before: int | None, moment: int
+) -> Iterator[Row]:
     has_expired = db.execute(sql.HAS_EXPIRED, (moment,)).fetchone() is not None
 
     def head_of(key: int) -> Iterator[Row]:

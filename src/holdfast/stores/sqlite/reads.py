@@ -18,7 +18,7 @@ from holdfast.stores.shared.id_bounds import uuid_bounds
 from holdfast.stores.shared.rows import Row, bound_of
 from holdfast.stores.sqlite import schema as sql
 from holdfast.stores.sqlite.guard import Allowance
-from holdfast.stores.sqlite.listing import heads_of, select, text_range
+from holdfast.stores.sqlite.listing import heads_beginning, heads_of, select, text_range
 from holdfast.stores.sqlite.rows import RecordAtPlace, key_of, name_of, now, placed_of, record_of
 
 BATCH = 500
@@ -145,6 +145,11 @@ class SqliteReads:
                 return []
             (bound,) = place
         rows = heads_of(db, Query(agent_id=agent_id, session_id=session_id), bound, now())
+        return list(islice(self._allowance.measured(rows, _BODY - 1), limit))
+
+    def beginning(self, db: sqlite3.Connection, prefix: str, limit: int) -> list[Row]:
+        """Return the same of some sessions whose whole names begin so."""
+        rows = heads_beginning(db, prefix, now())
         return list(islice(self._allowance.measured(rows, _BODY - 1), limit))
 
     def roots(
