@@ -6,7 +6,6 @@ It is made in this process, and looked at in another, which opens it as a progra
 from __future__ import annotations
 
 import json
-import resource
 import subprocess
 import sys
 import time
@@ -15,6 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from benchmarks.scale.clock import Cost
+from benchmarks.scale.memory import peak
 from holdfast import SyncClient
 
 _ROOT = Path(__file__).parents[2]
@@ -89,15 +89,14 @@ def main(url: str) -> None:
             run.rollback(steps=1)
         runs = []
         opening = _once(lambda: runs.append(client.session(AGENT, SESSION).__enter__()))
-        unit = 1 if sys.platform == "darwin" else 1024
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+        taken = peak()
         (run,) = runs
         numbers = iter(range(10**9, 2 * 10**9))
         call = _sampled(lambda: run.call(look, next(numbers)))
         checkpoint = _sampled(run.checkpoint)
         rollback = _sampled(lambda: run.rollback(steps=1), samples=3)
         run.close()
-    print(json.dumps(asdict(Opened(opening, call, checkpoint, rollback, peak))))
+    print(json.dumps(asdict(Opened(opening, call, checkpoint, rollback, taken))))
 
 
 if __name__ == "__main__":

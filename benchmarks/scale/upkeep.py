@@ -7,7 +7,6 @@ the same process" and "in another" that the table tells of.
 from __future__ import annotations
 
 import json
-import resource
 import subprocess
 import sys
 import time
@@ -17,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from benchmarks.scale.memory import peak
 from benchmarks.scale.shape import LONG
 from benchmarks.scale.writers import SavingThread
 from holdfast import SyncClient
@@ -24,7 +24,7 @@ from holdfast import SyncClient
 _ROOT = Path(__file__).parents[2]
 _GRACE = 5.0
 """What is saved meanwhile is younger; all that was loaded is older, but in the smallest stores."""
-_REST = 3.0
+_REST = 2.0
 KEPT_LAST = 100
 LONG_KEPT = 50
 
@@ -116,10 +116,7 @@ def main(what: str, url: str) -> None:
         wall, cpu = time.perf_counter(), time.thread_time()
         did = WHAT[what](client)
         wall, cpu = time.perf_counter() - wall, time.thread_time() - cpu
-    # In kilobytes, but for macOS.
-    unit = 1 if sys.platform == "darwin" else 1024
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
-    told = {"did": did, "wall": wall, "cpu": cpu, "peak": peak, "same": saver.took}
+    told = {"did": did, "wall": wall, "cpu": cpu, "peak": peak(), "same": saver.took}
     print(json.dumps(told))
 
 

@@ -146,6 +146,24 @@ def test_a_page_of_sessions_reads_no_more_heads_than_it_shows(
     assert sum("ORDER BY c.seq DESC" in each for each in statements) <= 5
 
 
+def test_a_page_of_ids_costs_what_it_shows_wherever_it_is(file: SqliteStore) -> None:
+    every = file.match("", 3000)
+    db, reads = file._db.writer(), file._reads
+    taken: list[int] = []
+
+    def count() -> None:
+        taken[-1] += 1
+
+    for after in ("", every[len(every) // 2], every[-20]):
+        taken.append(0)
+        db.set_progress_handler(count, 10)
+        found = reads.match(db, "", 10, after)
+        db.set_progress_handler(None, 0)
+        assert len(found) == 10
+
+    assert max(taken) <= min(taken) + 5
+
+
 BEGINNINGS = ["s", "s1", "s99", "a", "a3", "a3/", "a3/s1", "a/s", "/s1", "s1/", "%", "", "é", "\0"]
 
 

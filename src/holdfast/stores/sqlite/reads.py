@@ -103,12 +103,16 @@ class SqliteReads:
         past = key_of(after) if after else b""
         found: list[tuple[bytes | str]] = []
         uuids = uuid_bounds(prefix)
+        # Of two lower bounds SQLite seeks by one, and reads from there on to the other.
         if isinstance(past, bytes) and uuids is not None:
-            found += db.execute(sql.MATCH_UUID, (*uuids, past, limit)).fetchall()
+            low, high = uuids
+            bounds = (max(low, past), high, past, limit)
+            found += db.execute(sql.MATCH_UUID, bounds).fetchall()
         if len(found) < limit:
             text = past if isinstance(past, str) else ""
-            bounds = (*text_range(prefix), text, limit - len(found))
-            found += db.execute(sql.MATCH_TEXT, bounds).fetchall()
+            first, end = text_range(prefix)
+            rest = (max(first, text), end, text, limit - len(found))
+            found += db.execute(sql.MATCH_TEXT, rest).fetchall()
         return [name_of(row[0]) for row in found]
 
     def query(self, db: sqlite3.Connection, query: Query) -> list[RecordAtPlace]:
