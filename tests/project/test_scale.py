@@ -1,4 +1,4 @@
-"""The scale test can be run by anybody: in small, on each kind of store, it gives all its tables."""
+"""The scale test can be run by anybody: in small, on every kind of store, it gives its tables."""
 
 import shutil
 from pathlib import Path
