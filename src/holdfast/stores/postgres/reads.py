@@ -27,7 +27,7 @@ from holdfast.stores.postgres.rows import (
     session_name,
 )
 from holdfast.stores.shared.misfiled import reasons
-from holdfast.stores.shared.rows import bound_of
+from holdfast.stores.shared.rows import Row, bound_of
 from holdfast.stores.shared.tags import numbers_of
 from holdfast.stores.shared.touched import is_by_sessions, span_of
 from holdfast.stores.shared.whole_names import divided
@@ -265,7 +265,7 @@ def pages(items: list[T], size: int = PAGE) -> Iterator[list[T]]:
         yield items[start : start + size]
 
 
-def _session_info(row: Sequence[Any]) -> SessionInfo:
+def _session_info(row: Row) -> SessionInfo:
     head = record_of(row[:-1])
     return SessionInfo(head.agent_id, head.session_id, head, row[-1])
 
