@@ -59,9 +59,7 @@ class RedisPlace:
 
     def cpu(self) -> float:
         """Seconds of CPU that the server has used."""
-        with self._server.client() as client:
-            used = client.info("cpu")
-        return float(used["used_cpu_user"] + used["used_cpu_sys"])
+        return _cpu_of(self._server.pid)
 
     def remove(self) -> None:
         """Give its memory back."""
@@ -91,7 +89,6 @@ class PostgresPlace:
         """Seconds of CPU that those processes of the server have used which are there now."""
         parent = self._server.process.pid
         children = Path(f"/proc/{parent}/task/{parent}/children")
-        # Where there is no /proc only the client is measured.
         return sum(map(_cpu_of, children.read_text().split())) if children.exists() else 0.0
 
     def remove(self) -> None:
@@ -105,8 +102,8 @@ class PostgresPlace:
         return int(found)
 
 
-def _cpu_of(process: str) -> float:
-    """Seconds of CPU that a process has used; 0 for one that has ended."""
+def _cpu_of(process: str | int) -> float:
+    """Seconds of CPU that a process has used; 0 for one that has ended, or where nothing tells."""
     try:
         return int(Path(f"/proc/{process}/schedstat").read_text().split()[0]) / 1e9
     except (FileNotFoundError, ProcessLookupError):
