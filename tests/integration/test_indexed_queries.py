@@ -164,7 +164,23 @@ def test_a_page_of_ids_costs_what_it_shows_wherever_it_is(file: SqliteStore) -> 
     assert max(taken) <= min(taken) + 5
 
 
-BEGINNINGS = ["s", "s1", "s99", "a", "a3", "a3/", "a3/s1", "a/s", "/s1", "s1/", "%", "", "é", "\0"]
+BEGINNINGS = [
+    "s",
+    "s1",
+    "s99",
+    "a",
+    "a3",
+    "a3/",
+    "a3/s1",
+    "a/s",
+    "/s1",
+    "s1/",
+    "%",
+    "",
+    "é",
+    "\0",
+    "/" * 1100,
+]
 
 
 @pytest.mark.parametrize("prefix", BEGINNINGS)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from operator import itemgetter
 from typing import Any
 
 from holdfast.model import microseconds
@@ -90,23 +91,32 @@ def heads_of(
     sessions = _sessions_of(db, query)
     if before is not None:
         sessions.require(sql.TOUCHED_UNTIL, span_of(before), moment)
-    return _heads(db, sessions, before, moment)
+    return _heads(db, _touched(db, sessions), before, moment)
 
 
 def heads_beginning(db: sqlite3.Connection, prefix: str, moment: int) -> Iterator[Row]:
     """Give the same of sessions whose whole names begin so."""
-    found, values = [sql.SESSION_BEGINS, sql.AGENT_BEGINS], [*text_range(prefix)] * 2
+    ways: list[tuple[str, Sequence[Any]]] = [
+        (sql.SESSION_BEGINS, text_range(prefix)),
+        (sql.AGENT_BEGINS, text_range(prefix)),
+    ]
     for agent, session in divided(prefix):
-        found.append(sql.SESSION_OF_AGENT_BEGINS)
-        values += agent, *text_range(session)
-    sessions = _Conditions()
-    sessions.require(f"s.key IN ({' UNION '.join(found)})", *values)
-    sessions.names_few = True
-    return _heads(db, sessions, None, moment)
+        ways.append((sql.SESSION_OF_AGENT_BEGINS, (agent, *text_range(session))))
+    found: dict[int, int] = {}
+    for condition, values in ways:
+        sessions = _Conditions()
+        sessions.require(condition, *values)
+        sessions.names_few = True
+        found.update(_touched(db, sessions))
+    latest_first = sorted(found.items(), key=itemgetter(1), reverse=True)
+    return _heads(db, latest_first, None, moment)
 
 
 def _heads(
-    db: sqlite3.Connection, sessions: _Conditions, before: int | None, moment: int
+    db: sqlite3.Connection,
+    touched: Iterable[tuple[int, int]],
+    before: int | None,
+    moment: int,
 ) -> Iterator[Row]:
     has_expired = db.execute(sql.HAS_EXPIRED, (moment,)).fetchone() is not None
 
@@ -117,7 +127,7 @@ def _heads(
             rows = db.execute(sql.SELECT_HEAD, (key,))
         return iter([row for row in rows if before is None or row[0] < before])
 
-    return newest_first(_touched(db, sessions), head_of)
+    return newest_first(touched, head_of)
 
 
 def _are_everywhere(db: sqlite3.Connection, query: Query) -> bool:
