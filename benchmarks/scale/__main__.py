@@ -16,7 +16,7 @@ from benchmarks.scale.clock import Cost, Timed, by_turns
 from benchmarks.scale.load import load, load_expiring
 from benchmarks.scale.long_session import KINDS, Opened
 from benchmarks.scale.places import PLACES, AnyPlace, checkpoints_in, place_of
-from benchmarks.scale.questions import QUESTIONS, Question, Subject
+from benchmarks.scale.questions import QUESTIONS, SAVE, Question, Subject
 from benchmarks.scale.shape import Shape
 from benchmarks.scale.upkeep import WHAT, Kept, look_after
 
@@ -68,9 +68,14 @@ class _Stores:
         with ExitStack() as last_first:
             for place in self._places.values():
                 last_first.callback(place.remove)
-            texts = [tables.room({size: self._loaded(size) for size in self._places})]
+            room = {size: self._loaded(size) for size in self._places}
+            texts = [tables.room(room)]
             if "questions" in parts:
-                texts.append(tables.questions(self._questions(), self._kind != "sqlite"))
+                found = self._questions()
+                largest = max(room)
+                count, taken, _ = room[largest]
+                texts.append(tables.fleet(taken / count, found[SAVE][largest]))
+                texts.append(tables.questions(found, self._kind == "postgres"))
             if "upkeep" in parts:
                 texts.append(tables.upkeep({what: self._upkeep(what) for what in WHAT}))
         return "\n\n".join(texts)

@@ -72,6 +72,11 @@ class Question:
     ask: Callable[[Subject], object]
     bound: float | None = 2.0
 
+    @property
+    def is_command(self) -> bool:
+        """Whether it is one of the command line, which opens the store."""
+        return self.name.startswith("`")
+
 
 def _found(subject: Subject, least: int = 1, **asked: Any) -> object:
     found = subject.client.find(**asked)
@@ -132,8 +137,9 @@ class _Polled:
         return end
 
 
+SAVE = "save, next of a session"
 QUESTIONS = (
-    Question("save, next of a session", lambda s: _save(s, "saved")),
+    Question(SAVE, lambda s: _save(s, "saved")),
     Question("save, a new session", lambda s: _save(s, f"new-{next(s.numbers)}")),
     Question("restore the newest of a session", _restore),
     Question("latest", lambda s: s.client.latest(*s.some_session())),

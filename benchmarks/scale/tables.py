@@ -11,6 +11,7 @@ from benchmarks.scale.questions import QUESTIONS
 from benchmarks.scale.upkeep import Kept, Pauses
 from benchmarks.table import write_readme
 
+AGENTS, KEPT = 1_000_000, 100
 PAGE = Path(__file__).parents[1] / "SCALE.md"
 
 
@@ -19,18 +20,19 @@ def write(section: str, text: str) -> None:
     write_readme(text, f"<!-- {section}: start -->", f"<!-- {section}: end -->", PAGE)
 
 
-def questions(found: Mapping[str, Mapping[int, Cost]], has_server: bool) -> str:
+def questions(found: Mapping[str, Mapping[int, Cost]], forgets_ended: bool) -> str:
     """Return the table of what is asked, CPU and wall in milliseconds.
 
-    CPU tells best how it grew. That of connections which have ended is not known of a server.
+    CPU tells best how it grew, unless the server forgets that of connections which have ended: then
+    wall time does for commands, each of which has its own.
     """
-    bounds = {each.name: each.bound for each in QUESTIONS}
+    asked = {each.name: each for each in QUESTIONS}
     sizes = list(next(iter(found.values())))
     rows = []
     for name, costs in found.items():
         first, last = costs[sizes[0]], costs[sizes[-1]]
-        cpu, wall, bound = last.cpu / first.cpu, last.wall / first.wall, bounds[name]
-        grown = wall if has_server else cpu
+        cpu, wall, bound = last.cpu / first.cpu, last.wall / first.wall, asked[name].bound
+        grown = wall if forgets_ended and asked[name].is_command else cpu
         held = "" if bound is None else "yes" if grown <= bound else "**no**"
         rows.append(
             [
@@ -59,6 +61,16 @@ def room(found: Mapping[int, tuple[int, int, float]]) -> str:
         for size, (count, taken, r) in found.items()
     ]
     return _table(["size", "checkpoints", "room", "of each", "saved a second"], rows)
+
+
+def fleet(taken_by_each: float, save: Cost) -> str:
+    """Return what a million agents would take that are like those of the largest store."""
+    room, cores = AGENTS * KEPT * taken_by_each / 1e9, AGENTS * save.cpu / 60
+    return (
+        f"So {AGENTS:,} agents, of each of which {KEPT} checkpoints are kept, take {room:,.0f} GB. "
+        f"If each saves once a minute ({AGENTS / 60:,.0f} a second), that is {cores:,.1f} cores like "
+        "these for client and server together."
+    )
 
 
 def upkeep(found: Mapping[str, Mapping[int, Kept]]) -> str:

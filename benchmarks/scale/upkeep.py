@@ -7,8 +7,10 @@ the same process" and "in another" that the table tells of.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,6 +27,8 @@ _ROOT = Path(__file__).parents[2]
 _GRACE = 5.0
 """What is saved meanwhile is younger; all that was loaded is older, but in the smallest stores."""
 _REST = 2.0
+_PART, _BETWEEN = 1_000_000, 0.025
+"""Bytes and seconds: about what upkeep writes to SQLite, and how long it rests."""
 KEPT_LAST = 100
 LONG_KEPT = 50
 
@@ -32,6 +36,17 @@ LONG_KEPT = 50
 def _nothing(client: SyncClient) -> str:
     time.sleep(_REST)
     return f"for {_REST:.0f} s"
+
+
+def _stranger(client: SyncClient) -> str:
+    written, end = 0, time.monotonic() + _REST
+    with tempfile.TemporaryFile(buffering=0) as file:
+        while time.monotonic() < end:
+            file.write(bytes(_PART))
+            os.fsync(file.fileno())
+            written += _PART
+            time.sleep(_BETWEEN)
+    return f"{written / 1e6:,.0f} MB"
 
 
 def _verify(client: SyncClient) -> str:
@@ -59,6 +74,7 @@ def _gc(client: SyncClient) -> str:
 
 WHAT: dict[str, Callable[[SyncClient], str]] = {
     "nothing": _nothing,
+    "a file is written beside it": _stranger,
     "verify": _verify,
     "sweep": _sweep,
     "prune of the long-lived session": _prune_one,
