@@ -12,7 +12,7 @@ from pathlib import Path
 from benchmarks.environment import describe
 from benchmarks.measure import scratch
 from benchmarks.scale import long_session, tables
-from benchmarks.scale.clock import Cost, Timed, by_turns
+from benchmarks.scale.clock import QUICK, Cost, Effort, Timed, by_turns
 from benchmarks.scale.load import load, load_expiring
 from benchmarks.scale.long_session import KINDS, Opened
 from benchmarks.scale.places import PLACES, AnyPlace, checkpoints_in, place_of
@@ -23,7 +23,7 @@ from benchmarks.scale.upkeep import WHAT, Kept, look_after
 PARTS = ("questions", "upkeep", "session")
 _SIZES, _CALLS = "10000,1000000", "100,1000,10000,100000"
 _QUICK_SIZES, _QUICK_CALLS = "600,2400", "10,40"
-_QUICK_LENGTH = 40
+_LENGTH, _QUICK_LENGTH = 200, 40
 _EXPIRING = 20
 """One checkpoint of so many expires, before a sweep."""
 
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sections = {}
         for kind in options.stores:
             if {"questions", "upkeep"} & {*options.only}:
-                stores = _Stores(kind, sizes, home, _QUICK_LENGTH if options.quick else 200)
+                stores = _Stores(kind, sizes, home, options.quick)
                 sections[kind] = stores.measured(options.only)
         if "session" in options.only:
             sections["session"] = tables.sessions(_sessions(calls, home))
@@ -54,8 +54,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 class _Stores:
     """Stores of one kind, one of each size, and what they cost."""
 
-    def __init__(self, kind: str, sizes: Sequence[int], home: Path, length: int) -> None:
+    def __init__(self, kind: str, sizes: Sequence[int], home: Path, is_quick: bool) -> None:
         self._kind = kind
+        self._effort = QUICK if is_quick else Effort()
+        length = _QUICK_LENGTH if is_quick else _LENGTH
         self._shapes = {size: Shape(size, length) for size in sizes}
         self._places: dict[int, AnyPlace] = {}
         for size in sizes:
@@ -102,7 +104,7 @@ class _Stores:
             size: Timed(_of(question, subject), self._places[size].cpu)
             for size, subject in subjects.items()
         }
-        costs = by_turns(timed)
+        costs = by_turns(timed, self._effort)
         said = ", ".join(f"{cost.cpu * 1e3:.2f} ms at {size:,}" for size, cost in costs.items())
         _say(f"{self._kind}, {question.name}: {said}")
         return costs
@@ -114,7 +116,7 @@ class _Stores:
                 with place.loading() as url:
                     load_expiring(url, size // _EXPIRING, seconds=1.0)
                 time.sleep(1.0)
-            found[size] = look_after(what, place.url)
+            found[size] = look_after(what, place.url, self._effort.rest)
             _say(f"{self._kind}, {what} at {size:,}: {found[size]}")
         return found
 

@@ -9,9 +9,21 @@ from dataclasses import dataclass
 
 from benchmarks.measure import quiet_collector
 
-_LEAST, _MOST = 5, 30
-_ENOUGH = 2.0
-"""Seconds after which no more samples are taken than the least."""
+
+@dataclass(frozen=True)
+class Effort:
+    """How much work a run does."""
+
+    least: int = 5
+    most: int = 30
+    """Samples of each question."""
+    enough: float = 2.0
+    """Seconds after which no more samples are taken than the least."""
+    rest: float = 2.0
+    """Seconds for which saves are watched that nothing goes on beside."""
+
+
+QUICK = Effort(1, 1, 0.0, 0.1)
 
 
 @dataclass(frozen=True)
@@ -43,14 +55,16 @@ class Timed:
         return Cost(time.process_time() + self.server_cpu() - cpu, took)
 
 
-def by_turns(timed: Mapping[int, Timed]) -> dict[int, Cost]:
+def by_turns(timed: Mapping[int, Timed], effort: Effort) -> dict[int, Cost]:
     """Return what operations cost that are done in turn: a busy machine is so for all of them."""
     for each in timed.values():
         each.operation()  # to warm up
     samples: dict[int, list[Cost]] = {size: [] for size in timed}
     began, turns = time.perf_counter(), 0
     with quiet_collector():
-        while turns < _LEAST or (turns < _MOST and time.perf_counter() - began < _ENOUGH):
+        while turns < effort.least or (
+            turns < effort.most and time.perf_counter() - began < effort.enough
+        ):
             for size, each in timed.items():
                 samples[size].append(each.once())
             turns += 1

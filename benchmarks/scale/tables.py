@@ -68,8 +68,8 @@ def fleet(taken_by_each: float, save: Cost) -> str:
     room, cores = AGENTS * KEPT * taken_by_each / 1e9, AGENTS * save.cpu / 60
     return (
         f"So {AGENTS:,} agents, of each of which {KEPT} checkpoints are kept, take {room:,.0f} GB. "
-        f"If each saves once a minute ({AGENTS / 60:,.0f} a second), that is {cores:,.1f} cores like "
-        "these for client and server together."
+        f"If each saves once a minute ({AGENTS / 60:,.0f} a second), client and server together "
+        f"take {cores:,.1f} cores like these."
     )
 
 

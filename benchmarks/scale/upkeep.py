@@ -1,4 +1,4 @@
-"""What looks after a store, in its own process: ``python -m benchmarks.scale.upkeep WHAT URL``.
+"""What looks after a store, in its own process: ``python -m benchmarks.scale.upkeep WHAT URL REST``.
 
 A thread of that process saves meanwhile, and so does whoever started it: these are the writers "in
 the same process" and "in another" that the table tells of.
@@ -26,20 +26,19 @@ from holdfast import SyncClient
 _ROOT = Path(__file__).parents[2]
 _GRACE = 5.0
 """What is saved meanwhile is younger; all that was loaded is older, but in the smallest stores."""
-_REST = 2.0
 _PART, _BETWEEN = 1_000_000, 0.025
 """Bytes and seconds: about what upkeep writes to SQLite, and how long it rests."""
 KEPT_LAST = 100
 LONG_KEPT = 50
 
 
-def _nothing(client: SyncClient) -> str:
-    time.sleep(_REST)
-    return f"for {_REST:.0f} s"
+def _nothing(client: SyncClient, rest: float) -> str:
+    time.sleep(rest)
+    return f"for {rest:.1f} s"
 
 
-def _stranger(client: SyncClient) -> str:
-    written, end = 0, time.monotonic() + _REST
+def _stranger(client: SyncClient, rest: float) -> str:
+    written, end = 0, time.monotonic() + rest
     with tempfile.TemporaryFile(buffering=0) as file:
         while time.monotonic() < end:
             file.write(bytes(_PART))
@@ -49,30 +48,30 @@ def _stranger(client: SyncClient) -> str:
     return f"{written / 1e6:,.0f} MB"
 
 
-def _verify(client: SyncClient) -> str:
+def _verify(client: SyncClient, rest: float) -> str:
     found = client.verify()
     if not found.ok:
         raise RuntimeError(str(found))
     return f"{found.checkpoints:,} checkpoints"
 
 
-def _sweep(client: SyncClient) -> str:
+def _sweep(client: SyncClient, rest: float) -> str:
     return f"{client.store.sweep(datetime.now(UTC)):,} records"
 
 
-def _prune_one(client: SyncClient) -> str:
+def _prune_one(client: SyncClient, rest: float) -> str:
     return f"{len(client.prune(last=LONG_KEPT, session_id=LONG)):,} records"
 
 
-def _prune(client: SyncClient) -> str:
+def _prune(client: SyncClient, rest: float) -> str:
     return f"{len(client.prune(last=KEPT_LAST)):,} records"
 
 
-def _gc(client: SyncClient) -> str:
+def _gc(client: SyncClient, rest: float) -> str:
     return f"{client.gc(grace_seconds=_GRACE).chunks:,} chunks"
 
 
-WHAT: dict[str, Callable[[SyncClient], str]] = {
+WHAT: dict[str, Callable[[SyncClient, float], str]] = {
     "nothing": _nothing,
     "a file is written beside it": _stranger,
     "verify": _verify,
@@ -112,9 +111,9 @@ class Kept:
     other: Pauses
 
 
-def look_after(what: str, url: str) -> Kept:
+def look_after(what: str, url: str, rest: float) -> Kept:
     """Have a store looked after, while a thread of this process saves."""
-    command = [sys.executable, "-m", "benchmarks.scale.upkeep", what, url]
+    command = [sys.executable, "-m", "benchmarks.scale.upkeep", what, url, str(rest)]
     with SyncClient.open(url) as client, SavingThread(client, f"beside-{what}") as saver:
         done = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True)
     if done.returncode:
@@ -126,11 +125,11 @@ def look_after(what: str, url: str) -> Kept:
     )
 
 
-def main(what: str, url: str) -> None:
+def main(what: str, url: str, rest: str) -> None:
     """Look after a store, and print what it took as JSON."""
     with SyncClient.open(url) as client, SavingThread(client, f"within-{what}") as saver:
         wall, cpu = time.perf_counter(), time.thread_time()
-        did = WHAT[what](client)
+        did = WHAT[what](client, float(rest))
         wall, cpu = time.perf_counter() - wall, time.thread_time() - cpu
     told = {"did": did, "wall": wall, "cpu": cpu, "peak": peak(), "same": saver.took}
     print(json.dumps(told))
