@@ -1,4 +1,4 @@
-"""What looks after a store, in its own process: ``python -m benchmarks.scale.upkeep WHAT URL REST``.
+"""What looks after a store, in a process of its own: ``python -m benchmarks.scale.upkeep``.
 
 A thread of that process saves meanwhile, and so does whoever started it: these are the writers "in
 the same process" and "in another" that the table tells of.
