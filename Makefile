@@ -38,7 +38,7 @@ QUICK_TESTS := tests/unit tests/project/test_imports.py \
 
 .DEFAULT_GOAL := help
 .PHONY: help setup services demo test quick lint suite lowest lowest-suite frameworks \
-	frameworks-made crewai-made coding-agents ui pictures docs format crash bench bench-frameworks test-pythons clean
+	frameworks-made crewai-made coding-agents ui pictures docs format crash bench scale bench-frameworks test-pythons clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -111,6 +111,11 @@ crash: $(VENV)/.test services  ## Kill saves with SIGKILL, CRASHES=1000 times
 
 bench: $(VENV)/.bench services  ## Compare with the peers; ONLY=S2 for a part, QUICK=1 for a minute
 	$(BIN)/python -m benchmarks $(if $(ONLY),--only $(ONLY)) $(if $(QUICK),--quick)
+
+scale: $(VENV)/.test services  ## Measure what grows with a store; SIZES=10000,1000000 STORES=sqlite QUICK=1
+	$(BIN)/python -m benchmarks.scale $(if $(SIZES),--sizes $(SIZES)) $(if $(STORES),--stores $(STORES)) \
+		$(if $(CALLS),--calls $(CALLS)) $(if $(ONLY),--only $(ONLY)) $(if $(DIR),--dir $(DIR)) \
+		$(if $(QUICK),--quick) $(if $(WRITE),--write)
 
 bench-frameworks:  ## Compare what 100 steps of an agent cost with each framework's own means
 	@$(MAKE) --no-print-directory frameworks-made VENV=$(VENV)-frameworks

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import atexit
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tests.redis_servers import RedisServer
@@ -49,6 +51,21 @@ class RedisPlace:
         with self._server.client() as client:
             client.flushall()
 
+    @contextmanager
+    def configured(self, **settings: Any) -> Iterator[None]:
+        """With other settings, for a while."""
+        with self._server.configured(**settings):
+            yield
+
+    def cpu(self) -> float:
+        """Seconds of CPU that the server has used."""
+        return _cpu_of(self._server.pid)
+
+    def remove(self) -> None:
+        """Give its memory back."""
+        with self._server.client() as client:
+            client.flushall()
+
     def bytes(self) -> int:
         """Memory taken by what is kept."""
         with self._server.client() as client:
@@ -60,12 +77,34 @@ class PostgresPlace:
 
     def __init__(self) -> None:
         self._server = _postgres()
-        self._name = f"bench_{secrets.token_hex(6)}"
-        self._server.execute(f"CREATE DATABASE {self._name}", database="postgres")
-        self.url = self._server.url(database=self._name)
+        self.name = f"bench_{secrets.token_hex(6)}"
+        self._server.execute(f"CREATE DATABASE {self.name}", database="postgres")
+        self.url = self._server.url(database=self.name)
+
+    def execute(self, statement: str) -> list[Any]:
+        """Run a statement in the database."""
+        return self._server.execute(statement, database=self.name)
+
+    def cpu(self) -> float:
+        """Seconds of CPU that those processes of the server have used which are there now."""
+        parent = self._server.process.pid
+        children = Path(f"/proc/{parent}/task/{parent}/children")
+        return sum(map(_cpu_of, children.read_text().split())) if children.exists() else 0.0
+
+    def remove(self) -> None:
+        """Give its room back."""
+        self._server.execute(f"DROP DATABASE {self.name} WITH (FORCE)", database="postgres")
 
     def bytes(self) -> int:
         """The size of its files, beyond those of an empty one."""
-        size = f"pg_database_size('{self._name}') - pg_database_size('template1')"
+        size = f"pg_database_size('{self.name}') - pg_database_size('template1')"
         ((found,),) = self._server.execute(f"SELECT {size}", database="postgres")
         return int(found)
+
+
+def _cpu_of(process: str | int) -> float:
+    """Seconds of CPU that a process has used; 0 for one that has ended, or where nothing tells."""
+    try:
+        return int(Path(f"/proc/{process}/schedstat").read_text().split()[0]) / 1e9
+    except (FileNotFoundError, ProcessLookupError):
+        return 0.0

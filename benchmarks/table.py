@@ -47,12 +47,12 @@ def figures(results: Results, part: str) -> str:
     return f"### {part}\n\n{_table(['', 'durability', *quantities], rows)}" if rows else ""
 
 
-def write_readme(table: str, start: str = START, end: str = END) -> None:
+def write_readme(table: str, start: str = START, end: str = END, page: Path = README) -> None:
     """Put a table in the place of the one that is there."""
-    text = README.read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
     before, rest = text.split(start)
     _, after = rest.split(end)
-    README.write_text(f"{before}{start}\n\n{table}\n\n{end}{after}", encoding="utf-8")
+    page.write_text(f"{before}{start}\n\n{table}\n\n{end}{after}", encoding="utf-8")
 
 
 def amount(value: float | None, unit: str) -> str:

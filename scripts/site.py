@@ -29,6 +29,7 @@ BESIDE = {
     "CHANGELOG.md": "project/changelog.md",
     "CONTRIBUTING.md": "project/contributing.md",
     "benchmarks/README.md": "project/benchmarks.md",
+    "benchmarks/SCALE.md": "project/scale.md",
     "LICENSE": "project/LICENSE",
 }
 """Files of the repository, and where they are on the site."""

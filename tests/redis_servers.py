@@ -52,6 +52,12 @@ class RedisServer:
         return f"redis://:{QUOTED}@127.0.0.1:{self.port}/0"
 
     @property
+    def pid(self) -> int:
+        """The number of the running process."""
+        assert self._process is not None, "it was not started"
+        return self._process.pid
+
+    @property
     def socket_path(self) -> Path:
         return self.directory / "redis.sock"
 

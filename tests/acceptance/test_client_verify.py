@@ -344,3 +344,49 @@ def test_notes_that_lead_to_what_was_removed_are_loose_and_no_damage() -> None:
     for each in verified.loose:
         assert each.checkpoint_id == before.checkpoint_id
         assert newest.checkpoint_id in each.reason
+
+
+ODD_TAGS: list[Any] = [1, True, 1.0, "1", b"1", None, [1], {"a": 1}, (1, 2)]
+
+
+def test_whatever_is_tagged_forked_pruned_and_brought_in_is_filed(
+    client: SyncClient, tmp_path: Path
+) -> None:
+    saved = [
+        client.save("coder", execution_state=state(0), session_id="s", odd=tag, turn=number)
+        for number, tag in enumerate(ODD_TAGS * 2)
+    ]
+    client.fork(saved[3])
+    client.export(tmp_path / "bundle")
+    client.prune(last=2, tags={"odd": True})
+    client.expire(saved[-1])
+    client.import_(tmp_path / "bundle")
+
+    assert client.verify().damaged == []
+
+
+def test_a_session_that_is_filed_as_touched_too_early_is_named(damaged: Damaged) -> None:
+    damaged.db.execute("UPDATE sessions SET touched = touched - 1 WHERE session = 't'")
+
+    (found,) = damaged.client.verify().damaged
+
+    assert found.checkpoint_id == damaged.other
+    assert "touched before it" in found.reason
+
+
+def test_a_session_that_is_filed_as_touched_later_does_no_harm(damaged: Damaged) -> None:
+    damaged.db.execute("UPDATE sessions SET touched = touched + 1")
+
+    assert damaged.client.verify().ok
+
+
+def test_a_tag_by_which_its_session_is_not_filed_is_named(damaged: Damaged) -> None:
+    damaged.db.execute("DELETE FROM tags")
+    assert damaged.client.find(tags={"tag": "t"}) == []
+
+    found = damaged.client.verify().damaged
+
+    assert [each.checkpoint_id for each in found] == damaged.saved
+    assert {each.reason for each in found} == {
+        "its session is not filed by its tags, so find misses it: 'tag'"
+    }

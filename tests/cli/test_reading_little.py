@@ -2,6 +2,7 @@
 
 from argparse import Namespace
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from holdfast.cli.access.opening import LazyClient
 from holdfast.cli.commands.diff import compared
 from holdfast.cli.commands.log import View
 from holdfast.model import CheckpointInfo
-from holdfast.stores import WrappedStore
+from holdfast.stores import WrappedStore, open_store
 from holdfast.stores.base import Query, SessionInfo
 from holdfast.stores.memory import MemoryStore
 
@@ -100,3 +101,53 @@ def test_what_no_name_of_the_newest_fits_is_still_found(
 
         assert names.checkpoint("the step").checkpoint_id == named
         assert names.checkpoint(oldest.checkpoint_id[-12:]) == oldest
+
+
+def test_a_log_of_all_sessions_reads_what_it_shows(store: Counting) -> None:
+    shown = 5
+    view = View(
+        LazyClient(store),
+        Namespace(session=None, graph=False, all=True, limit=shown, messages=False),
+    )
+
+    assert [info.session_id for info in view.shown] == ["x.1", "x.1", "x", "s29", "s28"]
+    assert view.left_out == "older ones"
+    assert [view.markers(info) for info in view.shown] == [
+        ["head"],
+        [],
+        ["head"],
+        ["head"],
+        ["head"],
+    ]
+    assert store.given <= 5 * shown
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def branching(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SyncClient]:
+    """Sessions of which some steps were left behind, by going on from an earlier one."""
+    with open_store(
+        "memory://" if request.param == "memory" else f"sqlite:///{tmp_path}/store.db"
+    ) as store:
+        client = SyncClient(store)
+        for session in ("a", "b", "c"):
+            first = client.save("coder", execution_state={}, session_id=session)
+            for number in range(3):
+                client.save("coder", execution_state={"n": number}, session_id=session)
+            client.save("coder", execution_state={}, session_id=session, parent_id=first)
+        client.fork(client.timeline("coder", "a")[2].checkpoint_id, session_id="a.1")
+        yield client
+
+
+@pytest.mark.parametrize("limit", [1, 3, 7, 12, 50])
+def test_a_page_of_all_sessions_says_what_all_of_them_say(
+    branching: SyncClient, limit: int
+) -> None:
+    def view(graph: bool, limit: int | None) -> View:
+        options = Namespace(session=None, graph=graph, all=True, limit=limit, messages=False)
+        return View(LazyClient(branching.store), options)
+
+    page, whole = view(False, limit), view(True, None)
+
+    assert page.shown == whole.shown[:limit]
+    assert list(map(page.markers, page.shown)) == list(map(whole.markers, page.shown))
+    assert bool(page.left_out) == (len(whole.shown) > limit)

@@ -17,7 +17,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from holdfast.ids import new_id
-from holdfast.stores.base import Note, NotesOnly, Query, Store
+from holdfast.stores.base import Note, NotesOnly, Query, SessionInfo, Store
+from holdfast.stores.capabilities import FindsSessions
 from holdfast.stores.memory import MemoryStore
 from holdfast.stores.postgres import schema as pg
 from holdfast.stores.postgres.pool import Pool
@@ -55,8 +56,15 @@ ASKED: dict[str, Callable[[Store], Any]] = {
     ),
     "notes of a scope": lambda store: store.notes(["/quiet"], 1, 10),
     "sessions of a name": lambda store: store.heads(session_id="s7"),
+    "sessions by the beginning of their names": lambda store: beginning(store, "a3/s1"),
     "a page of an agent's sessions": lambda store: store.heads("a3", limit=3),
 }
+
+
+def beginning(store: Store, prefix: str) -> list[SessionInfo]:
+    finds = store.capability(FindsSessions)
+    assert finds is not None
+    return finds.beginning(prefix, 200)
 
 
 def fill(store: Store, sessions: int = 100, each: int = 20) -> None:
@@ -138,6 +146,59 @@ def test_a_page_of_sessions_reads_no_more_heads_than_it_shows(
     assert sum("ORDER BY c.seq DESC" in each for each in statements) <= 5
 
 
+def test_a_page_of_ids_costs_what_it_shows_wherever_it_is(file: SqliteStore) -> None:
+    every = file.match("", 3000)
+    db, reads = file._db.writer(), file._reads
+    taken: list[int] = []
+
+    def count() -> None:
+        taken[-1] += 1
+
+    for after in ("", every[len(every) // 2], every[-20]):
+        taken.append(0)
+        db.set_progress_handler(count, 10)
+        found = reads.match(db, "", 10, after)
+        db.set_progress_handler(None, 0)
+        assert len(found) == 10
+
+    assert max(taken) <= min(taken) + 5
+
+
+BEGINNINGS = [
+    "s",
+    "s1",
+    "s99",
+    "a",
+    "a3",
+    "a3/",
+    "a3/s1",
+    "a/s",
+    "/s1",
+    "s1/",
+    "%",
+    "",
+    "é",
+    "\0",
+    "/" * 1100,
+]
+
+
+@pytest.mark.parametrize("prefix", BEGINNINGS)
+def test_sqlite_finds_the_sessions_whose_whole_names_begin_so(
+    file: SqliteStore, prefix: str
+) -> None:
+    assert beginning(file, prefix) == by_looking(file, prefix)
+
+
+def by_looking(store: Store, prefix: str) -> list[SessionInfo]:
+    return [
+        each
+        for each in store.heads()
+        if each.session_id.startswith(prefix)
+        or f"{each.agent_id}/{each.session_id}".startswith(prefix)
+    ]
+
+
 def test_an_agent_in_the_order_of_time_reads_what_is_shown(file: SqliteStore) -> None:
     statements: list[str] = []
     db = file._db.writer()
@@ -158,6 +219,13 @@ def tables(postgres: PostgresServer) -> Iterator[PostgresStore]:
         postgres.execute(f"ANALYZE {schema}.checkpoints, {schema}.sessions, {schema}.notes")
         yield store
     postgres.execute(f"DROP SCHEMA IF EXISTS {schema} CASCADE")
+
+
+@pytest.mark.parametrize("prefix", BEGINNINGS)
+def test_postgres_finds_the_sessions_whose_whole_names_begin_so(
+    tables: PostgresStore, prefix: str
+) -> None:
+    assert beginning(tables, prefix) == by_looking(tables, prefix)
 
 
 @pytest.mark.parametrize("asked", ASKED)

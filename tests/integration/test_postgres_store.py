@@ -10,7 +10,7 @@ from typing import Any, Self
 import psycopg
 import pytest
 
-from holdfast import InvalidArgumentError
+from holdfast import InvalidArgumentError, SyncClient
 from holdfast.stores.base import Note, Query
 from holdfast.stores.postgres import schema as sql
 from holdfast.stores.postgres.pool import Pool
@@ -197,3 +197,21 @@ def clock_ahead(difference: timedelta) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("holdfast.stores.postgres.writes.datetime", Ahead)
         yield
+
+
+def test_records_that_are_not_found_where_they_are_filed_are_named(
+    postgres: PostgresServer, schema: str, store: PostgresStore
+) -> None:
+    with SyncClient(store) as client:
+        tagged = client.save("coder", execution_state={}, session_id="tagged", ticket="T-1")
+        late = client.save("coder", execution_state={}, session_id="late")
+        assert client.verify().ok
+        sessions = f"{schema}.sessions"
+        postgres.execute(f"UPDATE {sessions} SET tags = '{{}}' WHERE session = 'tagged'")
+        postgres.execute(f"UPDATE {sessions} SET touched = touched - 1 WHERE session = 'late'")
+
+        found = {each.checkpoint_id: each.reason for each in client.verify().damaged}
+
+    assert found.keys() == {tagged, late}
+    assert "'ticket'" in found[tagged]
+    assert "touched before it" in found[late]

@@ -23,7 +23,14 @@ from holdfast.stores.base import (
     Store,
     given,
 )
-from holdfast.stores.capabilities import FindsLastNotes, FindsNewest, ListsLost, ListsRoots, Waits
+from holdfast.stores.capabilities import (
+    FilesRecords,
+    FindsLastNotes,
+    FindsNewest,
+    ListsLost,
+    ListsRoots,
+    Waits,
+)
 
 T = TypeVar("T")
 
@@ -150,6 +157,13 @@ def stats() -> Plan[Stats]:
 
 def lost() -> Plan[list[tuple[str, str]]]:
     answer: list[tuple[str, str]] = yield Ask(lambda store: _able(store, ListsLost).lost())
+    return answer
+
+
+def misfiled(infos: Collection[CheckpointInfo]) -> Plan[list[tuple[str, str]]]:
+    answer: list[tuple[str, str]] = yield Ask(
+        lambda store: _able(store, FilesRecords).misfiled(infos)
+    )
     return answer
 
 

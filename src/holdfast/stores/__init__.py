@@ -32,8 +32,10 @@ if TYPE_CHECKING:
     from holdfast.stores.base import SessionInfo as SessionInfo
     from holdfast.stores.base import Stats as Stats
     from holdfast.stores.base import Store as Store
+    from holdfast.stores.capabilities import FilesRecords as FilesRecords
     from holdfast.stores.capabilities import FindsLastNotes as FindsLastNotes
     from holdfast.stores.capabilities import FindsNewest as FindsNewest
+    from holdfast.stores.capabilities import FindsSessions as FindsSessions
     from holdfast.stores.capabilities import Glances as Glances
     from holdfast.stores.capabilities import HasConcerns as HasConcerns
     from holdfast.stores.capabilities import ListsLost as ListsLost
@@ -76,8 +78,10 @@ _homes = {
         "Store",
     ),
     "stores.capabilities": (
+        "FilesRecords",
         "FindsLastNotes",
         "FindsNewest",
+        "FindsSessions",
         "Glances",
         "HasConcerns",
         "ListsLost",

@@ -10,7 +10,8 @@ from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from holdfast.stores.base import Note, Record, Store
+    from holdfast.model import CheckpointInfo
+    from holdfast.stores.base import Note, Record, SessionInfo, Store
 
 
 @runtime_checkable
@@ -38,11 +39,27 @@ class FindsLastNotes(Protocol):
 
 
 @runtime_checkable
+class FindsSessions(Protocol):
+    """Finds sessions by how their names begin, without looking at all others."""
+
+    def beginning(self, prefix: str, limit: int) -> list[SessionInfo]:
+        """Return some sessions whose name begins so, or that of their agent, a slash and theirs."""
+
+
+@runtime_checkable
 class ListsLost(Protocol):
     """Has listings that may name what is not there any more."""
 
     def lost(self) -> list[tuple[str, str]]:
         """Return checkpoints and scopes that are listed and gone, each with what is missing."""
+
+
+@runtime_checkable
+class FilesRecords(Protocol):
+    """Finds records by what it filed beside them, which may be damaged while they are whole."""
+
+    def misfiled(self, infos: Collection[CheckpointInfo]) -> list[tuple[str, str]]:
+        """Return those of some records that it would not find where it looks, and why not."""
 
 
 @runtime_checkable

@@ -14,7 +14,7 @@ from holdfast.runtime import steps
 from holdfast.runtime.engine import Engine
 from holdfast.runtime.steps import Plan
 from holdfast.stores.base import Note, Query, end_of_page
-from holdfast.stores.capabilities import ListsLost
+from holdfast.stores.capabilities import FilesRecords, ListsLost
 from holdfast.verbs.chains import is_next, next_in
 from holdfast.verbs.links import PAGE, links_of
 from holdfast.verbs.looked_at import LookedAt
@@ -143,6 +143,9 @@ def _verify_some(engine: Engine, ids: list[str], looked_at: LookedAt) -> Plan[di
             # Its chunks may be gone because it was removed while they were read.
             if reason is not None and (yield from _is_there(info.checkpoint_id)):
                 wrong[info.checkpoint_id] = reason
+        if engine.can(FilesRecords):
+            whole = [info for info in infos if info.checkpoint_id not in wrong]
+            wrong |= dict((yield from steps.misfiled(whole)))
     else:
         infos = []
         for checkpoint_id in ids:

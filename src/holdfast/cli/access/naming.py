@@ -18,6 +18,7 @@ from holdfast.cli.parsing import close_to
 from holdfast.core.short_repr import brief
 from holdfast.errors import AmbiguousIdError, CheckpointNotFoundError, InvalidArgumentError
 from holdfast.stores.base import Query
+from holdfast.stores.capabilities import FindsSessions
 
 if TYPE_CHECKING:
     from holdfast.cli.access.opening import LazyClient
@@ -54,7 +55,7 @@ class Names:
     def session(self, given: str | None) -> SessionInfo:
         """Return the session that is meant; the newest if none is named.
 
-        Only if nothing is called so are all sessions read, as it may be how a name begins.
+        Only if nothing is called so, nor begins so, are all sessions read, for names like it.
         """
         if given is None:
             newest = self.store.heads(limit=1)
@@ -84,6 +85,9 @@ class Names:
         return found
 
     def _beginning(self, given: str) -> list[SessionInfo]:
+        finds = self.store.capability(FindsSessions)
+        if finds is not None:
+            return finds.beginning(given, _SHOWN + 1)
         return [
             each
             for each in self.sessions

@@ -16,9 +16,11 @@ from holdfast.cli.exits import OK
 from holdfast.cli.output.checkpoints import (
     alive_among,
     checkpoint_json,
+    heads_of,
     live_ids,
     markers_of,
     origins_of,
+    parents_elsewhere,
     plans_of,
     step_of,
 )
@@ -98,7 +100,7 @@ def run(options: Namespace, terminal: Terminal) -> int:
                 for line in view.lines(info, terminal, drawing, drawing and " "):
                     terminal.line(line)
         if view.left_out:
-            terminal.line(f"… and {view.left_out:,} older (-n says how many are shown)")
+            terminal.line(f"… and {view.left_out} (-n says how many are shown)")
     return OK
 
 
@@ -119,14 +121,19 @@ class View:
             agent, session = self.session.agent_id, self.session.session_id
             own = Query(agent_id=agent, session_id=session, limit=limit)
             self.shown = client.store.query(own)
-            self.left_out = self.session.checkpoints - len(self.shown)
+            self.left_out = _older(self.session.checkpoints - len(self.shown))
             self._alive = alive_among(client.store, self.shown, self.session)
             heads = [self.session]
+        elif self.session is None and limit is not None:
+            newest = client.store.query(Query(limit=limit + 1))
+            self.shown, self.left_out = newest[:limit], "older ones" if newest[limit:] else ""
+            heads = heads_of(client.store, self.shown)
+            self._alive = live_ids(self.shown, heads, parents_elsewhere(client.store, self.shown))
         else:
             every = _every(client, self.session)
             heads = SessionInfo.all_of(every)
             self.shown = every if limit is None else every[:limit]
-            self.left_out = len(every) - len(self.shown)
+            self.left_out = _older(len(every) - len(self.shown))
             self._alive = live_ids(every, heads)
         self._heads = {each.head.checkpoint_id for each in heads}
         self._progress = plans_of(client, self.shown)
@@ -397,6 +404,10 @@ def _related(infos: list[CheckpointInfo], session: SessionInfo) -> list[Checkpoi
         if (info.agent_id, info.session_id) == (session.agent_id, session.session_id)
     }
     return [info for info in infos if group(info.checkpoint_id) in own]
+
+
+def _older(number: int) -> str:
+    return f"{number:,} older" if number else ""
 
 
 def _mark(terminal: Terminal) -> str:

@@ -54,12 +54,29 @@ def payloads_of(
         yield checkpoint_id, payload if isinstance(payload, dict) else {}
 
 
-def live_ids(infos: Iterable[CheckpointInfo], heads: Iterable[SessionInfo]) -> set[str]:
-    """Return the checkpoints that lead to the head of some session."""
+def heads_of(store: Store, newest: Sequence[CheckpointInfo]) -> list[SessionInfo]:
+    """Return the sessions of the newest checkpoints of all: those that were touched last."""
+    count = len({(info.agent_id, info.session_id) for info in newest})
+    return store.heads(limit=count) if count else []
+
+
+def parents_elsewhere(store: Store, newest: Sequence[CheckpointInfo]) -> set[str]:
+    """Return those of the newest checkpoints of all that others go on from, by a clock behind."""
+    ids = {info.checkpoint_id for info in newest}
+    children = store.query(Query(parent_ids=ids)) if ids else []
+    return {i.parent_id for i in children if i.parent_id and i.checkpoint_id not in ids}
+
+
+def live_ids(
+    infos: Iterable[CheckpointInfo],
+    heads: Iterable[SessionInfo],
+    leading: Collection[str] = (),
+) -> set[str]:
+    """Return the checkpoints that lead to the head of some session, or to one of some others."""
     parents = {info.checkpoint_id: info.parent_id for info in infos}
     alive: set[str] = set()
-    for session in heads:
-        at: str | None = session.head.checkpoint_id
+    for start in (*(session.head.checkpoint_id for session in heads), *leading):
+        at: str | None = start
         while at is not None and at not in alive and at in parents:
             alive.add(at)
             at = parents[at]

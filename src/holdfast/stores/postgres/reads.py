@@ -26,9 +26,11 @@ from holdfast.stores.postgres.rows import (
     record_of,
     session_name,
 )
-from holdfast.stores.shared.rows import bound_of
+from holdfast.stores.shared.misfiled import reasons
+from holdfast.stores.shared.rows import Row, bound_of
 from holdfast.stores.shared.tags import numbers_of
 from holdfast.stores.shared.touched import is_by_sessions, span_of
+from holdfast.stores.shared.whole_names import divided
 
 T = TypeVar("T")
 Statement = tuple[str, Sequence[Any] | None]
@@ -47,6 +49,12 @@ _SPARE = 4
 _LARGE_PAGE = 10 * PAGE
 CHUNKS = 256
 """How many chunks, which may be large, are asked for at once."""
+
+_FILED_AT = """
+    SELECT c.id, c.seq, s.touched, s.tags
+    FROM holdfast.checkpoints c JOIN holdfast.sessions s ON s.key = c.session
+    WHERE c.id = ANY ($1) AND s.filed
+"""
 
 
 class PostgresReads:
@@ -213,8 +221,15 @@ class PostgresReads:
             rows = yield from self._ask(*select(None))
         else:
             rows = yield from self._newest(where, select, limit, limit + _SESSIONS)
-        heads = ((record_of(row[:-1]), row[-1]) for row in rows)
-        return [SessionInfo(head.agent_id, head.session_id, head, n) for head, n in heads]
+        return list(map(_session_info, rows))
+
+    def beginning(self, prefix: str, limit: int) -> PostgresPlan[list[SessionInfo]]:
+        """Return some sessions whose whole names begin so."""
+        where = Where(Query(), by_sessions=True)
+        where.begin_so(prefix)
+        select = partial(where.heads, limit)
+        rows = yield from self._newest(where, select, limit, limit + _SESSIONS)
+        return list(map(_session_info, rows))
 
     def roots(
         self, include_expired: bool, take: Callable[[list[bytes]], object]
@@ -230,6 +245,15 @@ class PostgresReads:
             take([root for (root,) in rows])
         yield sql.COMMIT, None
 
+    def misfiled(self, infos: Collection[CheckpointInfo]) -> PostgresPlan[list[tuple[str, str]]]:
+        """Return those of some records that would not be found where their sessions are filed."""
+        known = {info.checkpoint_id: info for info in infos}
+        wrong: list[tuple[str, str]] = []
+        for part in pages([key_of(name) for name in known]):
+            for key, place, touched, tags in (yield from self._ask(_FILED_AT, part)):
+                wrong += reasons(known[name_of(key)], place, touched, tags)
+        return wrong
+
     def stats(self) -> PostgresPlan[Stats]:
         """Return what there is."""
         (row,) = yield from self._ask(sql.STATS, now())
@@ -239,6 +263,11 @@ class PostgresReads:
 def pages(items: list[T], size: int = PAGE) -> Iterator[list[T]]:
     for start in range(0, len(items), size):
         yield items[start : start + size]
+
+
+def _session_info(row: Row) -> SessionInfo:
+    head = record_of(row[:-1])
+    return SessionInfo(head.agent_id, head.session_id, head, row[-1])
 
 
 def _session_of(query: Query) -> tuple[bytes, str, str] | None:
@@ -300,11 +329,7 @@ class Where:
             if session is not None:
                 self._add_text(self._sessions, "s.session", session)
         if prefix is not None and self._can_hold(self._sessions, prefix):
-            start = prefix[:128]
-            last = start.ljust(128, "\U0010ffff")
-            self._sessions.append(f"left(s.session, 128) >= {self._bind(start)}")
-            self._sessions.append(f"left(s.session, 128) <= {self._bind(last)}")
-            self._sessions.append(f"starts_with(s.session, {self._bind(prefix)})")
+            self._add_beginning(self._sessions, "s.session", prefix)
 
     def _bind(self, value: Any) -> str:
         self._values.append(value)
@@ -317,6 +342,26 @@ class Where:
         if self._can_hold(conditions, text):  # the first of which an index can find
             conditions.append(f"left({column}, 128) = left({self._bind(text)}, 128)")
             conditions.append(f"{column} = {self._bind(text)}")
+
+    def _add_beginning(self, conditions: list[str], column: str, prefix: str) -> None:
+        start = prefix[:128]
+        last = start.ljust(128, "\U0010ffff")
+        conditions.append(f"left({column}, 128) >= {self._bind(start)}")
+        conditions.append(f"left({column}, 128) <= {self._bind(last)}")
+        conditions.append(f"starts_with({column}, {self._bind(prefix)})")
+
+    def begin_so(self, prefix: str) -> None:
+        """Leave out sessions whose whole names do not begin so."""
+        if not self._can_hold(self._sessions, prefix):
+            return
+        ways: list[list[str]] = [[], []]
+        self._add_beginning(ways[0], "s.session", prefix)
+        self._add_beginning(ways[1], "s.agent", prefix)
+        for agent, session in divided(prefix):
+            ways.append([])
+            self._add_text(ways[-1], "s.agent", agent)
+            self._add_beginning(ways[-1], "s.session", session)
+        self._sessions.append(f"({' OR '.join(f'({_all_of(way)})' for way in ways)})")
 
     def _can_hold(self, conditions: list[str], text: str) -> bool:
         if not is_text(text):

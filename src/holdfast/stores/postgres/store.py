@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Collection
 from typing import Any, TypeVar
 
 from holdfast.errors import InvalidArgumentError, StoreClosedError
+from holdfast.model import CheckpointInfo
 from holdfast.stores.async_base import AsyncStore
 from holdfast.stores.base import Commit, NotesOnly, Store
 from holdfast.stores.postgres import schema as sql
@@ -47,6 +48,12 @@ class _PostgresMethods(PlannedStore):
 
     def roots(self, include_expired: bool, take: Callable[[list[bytes]], object]) -> Any:
         return self._carry_out(self._plans.roots, include_expired, take)
+
+    def beginning(self, prefix: str, limit: int) -> Any:
+        return self._carry_out(self._plans.beginning, prefix, limit)
+
+    def misfiled(self, infos: Collection[CheckpointInfo]) -> Any:
+        return self._carry_out(self._plans.misfiled, infos)
 
 
 class PostgresStore(_PostgresMethods, Store):

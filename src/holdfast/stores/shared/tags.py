@@ -7,7 +7,8 @@ them. A name with ever new values, as a counter has, is soon filed as such, what
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
+from functools import lru_cache
 from hashlib import blake2b
 from types import NoneType
 from typing import Any
@@ -25,6 +26,16 @@ def numbers_of(name: str, value: Any) -> tuple[int, ...]:
     """Return under which numbers the sessions are filed that may have a record with this tag."""
     any_value = _named(name)
     return (any_value, any_value | _valued(value)) if type(value) in _PLAIN else (any_value,)
+
+
+def unfiled_in(metadata: Mapping[str, Any], filed: Container[int]) -> list[str]:
+    """Return the names of those tags by which a session is not found that is filed under these."""
+    return [
+        name
+        for name, value in metadata.items()
+        if _named(name) not in filed
+        and not any(number in filed for number in numbers_of(name, value))
+    ]
 
 
 class FiledTags:
@@ -50,6 +61,7 @@ class FiledTags:
             yield numbers_of(name, value)[-1] if self._seen[name] is not None else _named(name)
 
 
+@lru_cache(1024)
 def _named(name: str) -> int:
     """Return a number for a name; what has room for a value beside it is zero."""
     number = int.from_bytes(blake2b(pack(name), digest_size=4).digest(), "big", signed=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from operator import itemgetter
 from typing import Any
 
 from holdfast.model import microseconds
@@ -23,6 +24,7 @@ from holdfast.stores.shared.touched import (
     newest_first,
     span_of,
 )
+from holdfast.stores.shared.whole_names import divided
 from holdfast.stores.sqlite import schema as sql
 from holdfast.stores.sqlite.rows import key_of, now
 
@@ -89,6 +91,33 @@ def heads_of(
     sessions = _sessions_of(db, query)
     if before is not None:
         sessions.require(sql.TOUCHED_UNTIL, span_of(before), moment)
+    return _heads(db, _touched(db, sessions), before, moment)
+
+
+def heads_beginning(db: sqlite3.Connection, prefix: str, moment: int) -> Iterator[Row]:
+    """Give the same of sessions whose whole names begin so."""
+    ways: list[tuple[str, Sequence[Any]]] = [
+        (sql.SESSION_BEGINS, text_range(prefix)),
+        (sql.AGENT_BEGINS, text_range(prefix)),
+    ]
+    for agent, session in divided(prefix):
+        ways.append((sql.SESSION_OF_AGENT_BEGINS, (agent, *text_range(session))))
+    found: dict[int, int] = {}
+    for condition, values in ways:
+        sessions = _Conditions()
+        sessions.require(condition, *values)
+        sessions.names_few = True
+        found.update(_touched(db, sessions))
+    latest_first = sorted(found.items(), key=itemgetter(1), reverse=True)
+    return _heads(db, latest_first, None, moment)
+
+
+def _heads(
+    db: sqlite3.Connection,
+    touched: Iterable[tuple[int, int]],
+    before: int | None,
+    moment: int,
+) -> Iterator[Row]:
     has_expired = db.execute(sql.HAS_EXPIRED, (moment,)).fetchone() is not None
 
     def head_of(key: int) -> Iterator[Row]:
@@ -98,7 +127,7 @@ def heads_of(
             rows = db.execute(sql.SELECT_HEAD, (key,))
         return iter([row for row in rows if before is None or row[0] < before])
 
-    return newest_first(_touched(db, sessions), head_of)
+    return newest_first(touched, head_of)
 
 
 def _are_everywhere(db: sqlite3.Connection, query: Query) -> bool:

@@ -18,7 +18,7 @@ from holdfast.stores.shared.id_bounds import uuid_bounds
 from holdfast.stores.shared.rows import Row, bound_of
 from holdfast.stores.sqlite import schema as sql
 from holdfast.stores.sqlite.guard import Allowance
-from holdfast.stores.sqlite.listing import heads_of, select, text_range
+from holdfast.stores.sqlite.listing import heads_beginning, heads_of, select, text_range
 from holdfast.stores.sqlite.rows import RecordAtPlace, key_of, name_of, now, placed_of, record_of
 
 BATCH = 500
@@ -103,12 +103,16 @@ class SqliteReads:
         past = key_of(after) if after else b""
         found: list[tuple[bytes | str]] = []
         uuids = uuid_bounds(prefix)
+        # Of two lower bounds SQLite seeks by one, and reads from there on to the other.
         if isinstance(past, bytes) and uuids is not None:
-            found += db.execute(sql.MATCH_UUID, (*uuids, past, limit)).fetchall()
+            low, high = uuids
+            bounds = (max(low, past), high, past, limit)
+            found += db.execute(sql.MATCH_UUID, bounds).fetchall()
         if len(found) < limit:
             text = past if isinstance(past, str) else ""
-            bounds = (*text_range(prefix), text, limit - len(found))
-            found += db.execute(sql.MATCH_TEXT, bounds).fetchall()
+            first, end = text_range(prefix)
+            rest = (max(first, text), end, text, limit - len(found))
+            found += db.execute(sql.MATCH_TEXT, rest).fetchall()
         return [name_of(row[0]) for row in found]
 
     def query(self, db: sqlite3.Connection, query: Query) -> list[RecordAtPlace]:
@@ -145,6 +149,11 @@ class SqliteReads:
                 return []
             (bound,) = place
         rows = heads_of(db, Query(agent_id=agent_id, session_id=session_id), bound, now())
+        return list(islice(self._allowance.measured(rows, _BODY - 1), limit))
+
+    def beginning(self, db: sqlite3.Connection, prefix: str, limit: int) -> list[Row]:
+        """Return the same of some sessions whose whole names begin so."""
+        rows = heads_beginning(db, prefix, now())
         return list(islice(self._allowance.measured(rows, _BODY - 1), limit))
 
     def roots(

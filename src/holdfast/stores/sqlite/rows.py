@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from holdfast.model import CheckpointInfo, microseconds, moment
-from holdfast.stores.base import Note
+from holdfast.stores.base import Note, SessionInfo
 from holdfast.stores.shared.id_bounds import uuid_bytes, uuid_text
 from holdfast.stores.shared.rows import Row, info_of, made_at, packed_body
 
@@ -55,6 +55,12 @@ def placed_of(row: Row) -> RecordAtPlace:
 def record_of(row: Row) -> CheckpointInfo:
     """Return the record of a row."""
     return info_of(row, name_of)
+
+
+def session_of(row: Row) -> SessionInfo:
+    """Return the session of a row: its newest record, and how many it has."""
+    head = record_of(row[:-1])
+    return SessionInfo(head.agent_id, head.session_id, head, row[-1])
 
 
 def note_row(seq: int, note: Note) -> Row:

@@ -171,10 +171,18 @@ OLDER_THAN = "c.seq < (SELECT seq FROM checkpoints WHERE id = ?)"
 BY_SESSION = "c.session IN (SELECT s.key FROM sessions s WHERE {})"
 OF_SESSION = "c.session = ?"
 SELECT_SESSIONS = "SELECT s.key, s.touched FROM sessions s WHERE {} ORDER BY {}s.touched DESC"
+SESSION_BEGINS = "s.session >= ? AND s.session < ?"
+AGENT_BEGINS = "s.agent >= ? AND s.agent < ?"
+SESSION_OF_AGENT_BEGINS = f"s.agent = ? AND {SESSION_BEGINS}"
 HAS_TAG = "s.key IN (SELECT t.session FROM tags t WHERE t.tag IN ({}))"
 """For a tag of few sessions, which are found by it."""
 HAS_COMMON_TAG = "EXISTS (SELECT 1 FROM tags t WHERE t.session = s.key AND t.tag IN ({}))"
 """For a tag of many, which are looked through in their order until there are enough."""
+FILED_AT = """
+    SELECT c.id, c.seq, c.session, s.touched
+    FROM checkpoints c JOIN sessions s ON s.key = c.session WHERE c.id IN ({})
+"""
+FILED_UNDER = "SELECT tag FROM tags WHERE tag IN ({}) AND session = ?"
 COUNT_TAGGED = "SELECT count(*) FROM (SELECT 1 FROM tags WHERE tag IN ({}) LIMIT ?)"
 
 SELECT_HEAD = f"""

@@ -27,11 +27,11 @@ from holdfast.stores.base import (
     checked_path,
 )
 from holdfast.stores.shared.rows import Row
-from holdfast.stores.sqlite import writes
+from holdfast.stores.sqlite import filing, writes
 from holdfast.stores.sqlite.connection import Connections, Durability
 from holdfast.stores.sqlite.pending import Pending
 from holdfast.stores.sqlite.reads import BATCH, SqliteReads
-from holdfast.stores.sqlite.rows import key_of, note_of, record_of
+from holdfast.stores.sqlite.rows import key_of, note_of, session_of
 from holdfast.stores.sqlite.writes import PART_SECONDS, Part, SqliteWrites
 from holdfast.system import crash_points
 from holdfast.system.threads import Threads
@@ -152,14 +152,20 @@ class SqliteStore(Store):
             lambda db: self._reads.heads(db, agent_id, session_id, limit, before),
             is_long=limit is None and session_id is None,
         )
-        heads = ((record_of(row[:-1]), row[-1]) for row in rows)
-        return [SessionInfo(head.agent_id, head.session_id, head, n) for head, n in heads]
+        return list(map(session_of, rows))
+
+    def beginning(self, prefix: str, limit: int) -> list[SessionInfo]:
+        rows = self._db.read(lambda db: self._reads.beginning(db, prefix, limit))
+        return list(map(session_of, rows))
 
     def stats(self) -> Stats:
         return self._db.read(self._reads.stats, is_long=True)
 
     def roots(self, include_expired: bool, take: Callable[[list[bytes]], object]) -> None:
         self._db.read(lambda db: self._reads.roots(db, include_expired, take), is_long=True)
+
+    def misfiled(self, infos: Collection[CheckpointInfo]) -> list[tuple[str, str]]:
+        return self._db.read(lambda db: list(filing.misfiled(db, infos)), is_long=True)
 
     def tick(self) -> tuple[int, int]:
         return self._db.data_version()
