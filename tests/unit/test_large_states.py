@@ -14,7 +14,7 @@ from holdfast.core.chunk_decoder import decode
 from holdfast.core.chunk_encoder import encode
 from holdfast.core.chunk_format import ELEMENT_SPLIT, compress
 from holdfast.core.codec import pack
-from holdfast.core.layout_reader import SeenChunks, base_of
+from holdfast.core.layout_reader import base_of
 from holdfast.core.packed_size import is_surely_longer
 from holdfast.errors import CheckpointIntegrityError, SerializationError
 from holdfast.stores.base import gather
@@ -73,7 +73,7 @@ def test_a_first_save_makes_no_second_copy_of_a_large_state(state: Callable[[], 
 def test_a_restore_holds_a_large_state_once(
     state: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(held_chunks, "_HELD_UNPACKED", MIB)
+    monkeypatch.setattr(held_chunks, "_HELD", MIB)
     encoded = encode(state(), as_stored=True)
     stored = sum(map(len, encoded.chunks.values()))
 
@@ -172,7 +172,7 @@ def test_a_circle_in_a_large_state_is_refused_with_its_path() -> None:
 def test_what_is_read_of_chunks_held_as_stored_is_what_they_were(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(held_chunks, "_HELD_UNPACKED", 20_000)
+    monkeypatch.setattr(held_chunks, "_HELD", 20_000)
     state = {"messages": edits.messages(500), "text": edits.text(200_000), "more": ["same"] * 9000}
     raw = encode(state, seed=3).chunks
     first = encode(state, seed=3, as_stored=True)
@@ -189,31 +189,10 @@ def test_what_is_read_of_chunks_held_as_stored_is_what_they_were(
     assert len(again.chunks) < 3
 
 
-def test_a_base_is_made_of_what_was_seen_as_chunks_were_read() -> None:
-    state = {"messages": edits.messages(500), "large": edits.messages(3, 20_000), "more": [[1]] * 9}
-    encoded = encode(state, seed=3)
-    reads: list[bytes] = []
-
-    class Read(dict[bytes, bytes]):
-        def __getitem__(self, name: bytes) -> bytes:
-            reads.append(name)
-            return super().__getitem__(name)
-
-    seen = SeenChunks(Read(encoded.chunks), 3)
-    assert decode(encoded.root, seen) == state
-    assert sorted(reads) == sorted(encoded.chunks)
-    reads.clear()
-
-    base = base_of(encoded.root, seen, 3)
-
-    assert base == base_of(encoded.root, encoded.chunks, 3)
-    assert len(set(reads)) < len(encoded.chunks) / 4
-
-
 def test_a_damaged_chunk_of_a_large_state_is_found_as_it_is_loaded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(held_chunks, "_HELD_UNPACKED", 0)
+    monkeypatch.setattr(held_chunks, "_HELD", 0)
     encoded = encode({"messages": edits.messages(500)}, as_stored=True)
     last = list(encoded.chunks)[3]
     damaged = {**encoded.chunks, last: compress(b"other")}

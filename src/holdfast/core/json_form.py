@@ -19,7 +19,7 @@ from holdfast.core.chunk_format import PAGED_BYTES, PAGED_DICT, PAGED_STR, REF_L
 from holdfast.core.codec import OnUnknown, Packer
 from holdfast.core.json_form_reader import MAX_LEVELS, TAG, JsonFormReader, UnrevivingReader
 from holdfast.core.kinds import Unkeepable, by_code
-from holdfast.core.paged_sequences import is_plain_dict
+from holdfast.core.packed_size import is_plain_dict
 from holdfast.core.rewrite import rewrite
 from holdfast.core.shallow_reader import Hole, page_entries, shallow
 from holdfast.errors import CheckpointIntegrityError, SerializationError
