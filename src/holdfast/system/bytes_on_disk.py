@@ -33,34 +33,34 @@ class BytesOnDisk(MutableMapping[bytes, bytes]):
         self._waiting_bytes = 0
         self._end = 0
         self._fd = _new_file()
-        if self._fd is not None:
+        self._has_room = self._fd >= 0
+        if self._has_room:
             weakref.finalize(self, os.close, self._fd)
 
     def __setitem__(self, name: bytes, data: bytes) -> None:
         self._places.pop(name, None)
         self._held[name] = data
-        if self._fd is not None:
+        if self._has_room:
             self._waiting.append(name)
             self._waiting_bytes += len(data)
             if self._waiting_bytes >= _AT_ONCE:
-                self._write(self._fd)
+                self._write()
 
-    def _write(self, fd: int) -> None:
+    def _write(self) -> None:
         names = [name for name in dict.fromkeys(self._waiting) if name in self._held]
         self._waiting, self._waiting_bytes = [], 0
         at, rest = self._end, memoryview(b"".join([self._held[name] for name in names]))
         try:
             while rest:
-                written = os.pwrite(fd, rest, at)
+                written = os.pwrite(self._fd, rest, at)
                 at, rest = at + written, rest[written:]
-        except OSError:  # there is no room: what was written before is still read from there
-            self._fd = None
+        except OSError:  # what was written before is still read from there
+            self._has_room = False
             return
         for name in names:
             size = len(self._held.pop(name))
             self._places[name] = self._end, size
             self._end += size
-        self._file = fd
 
     def __getitem__(self, name: bytes) -> bytes:
         place = self._places.get(name)
@@ -68,7 +68,7 @@ class BytesOnDisk(MutableMapping[bytes, bytes]):
             return self._held[name]
         at, size = place
         try:
-            data = os.pread(self._file, size, at)
+            data = os.pread(self._fd, size, at)
         except OSError as error:
             raise StoreError(f"a temporary file cannot be read ({error})") from error
         if len(data) != size:
@@ -90,8 +90,8 @@ class BytesOnDisk(MutableMapping[bytes, bytes]):
         return len(self._held) + len(self._places)
 
 
-def _new_file() -> int | None:
-    """Return a new temporary file, for its owner alone and without a name; None if there is none.
+def _new_file() -> int:
+    """Return a new temporary file, for its owner alone and without a name; -1 if there is none.
 
     ``TMPDIR`` says where.
     """
@@ -101,4 +101,4 @@ def _new_file() -> int | None:
         with tempfile.TemporaryFile(buffering=0) as file:
             return os.dup(file.fileno())
     except OSError:
-        return None
+        return -1
