@@ -3,7 +3,7 @@
 import gc
 import random
 import tracemalloc
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import pytest
@@ -132,7 +132,7 @@ def test_a_restore_holds_a_large_state_once(
     assert peak < alone + SIZE / 2
 
 
-def some_of(chunks: dict[bytes, bytes]) -> Callable[[Collection[bytes]], dict[bytes, bytes]]:
+def some_of(chunks: Mapping[bytes, bytes]) -> Callable[[Collection[bytes]], dict[bytes, bytes]]:
     return lambda names: {name: chunks[name] for name in names}
 
 

@@ -32,6 +32,8 @@ from holdfast.stores.objects.requests import (
 from holdfast.system import crash_points
 
 PAGE = 500
+_AT_ONCE = 8 * 2**20
+"""Bytes that are uploaded at once, or a little more."""
 _CLAIM_LASTS = timedelta(days=7)
 """Longer than any save takes from its first upload to its commit."""
 
@@ -56,7 +58,8 @@ class BlobWrites(BlobReads):
         The commit claims its uploads, with a note that is there once. gc does the same before it
         takes what no stub leads to: if it was first, the commit is refused and uploads anew.
         """
-        large = {name: data for name, data in commit.chunks.items() if len(data) > self.above}
+        sizes = {name: len(data) for name, data in commit.chunks.items()}
+        large = {name: size for name, size in sizes.items() if size > self.above}
         if not large:
             yield commit_within(commit)
             return
@@ -64,19 +67,17 @@ class BlobWrites(BlobReads):
         before = locations_in((yield fetch_within(list(large))))
         for _ in range(ATTEMPTS):
             upload = os.urandom(8)
-            locations = [
-                BlobLocation(owner, name, upload, len(data)) for name, data in large.items()
-            ]
+            locations = [BlobLocation(owner, name, upload, size) for name, size in large.items()]
             try:
-                yield UploadObjects(
-                    [(location.path, large[location.name]) for location in locations]
-                )
+                for part in _by_bytes(locations):
+                    yield UploadObjects([(each.path, commit.chunks[each.name]) for each in part])
             except StoreFullError:
                 yield from self._tidy(locations)  # the space that the others took
                 raise
             crash_points.reach("objects:uploaded")
             stubs = {location.name: location.stub() for location in locations}
-            chunks, claim = {**commit.chunks, **stubs}, _claim(upload)
+            small = {name: commit.chunks[name] for name in sizes if name not in large}
+            chunks, claim = small | stubs, _claim(upload)
             notes = (*commit.notes, claim)
             try:
                 yield commit_within(replace(commit, chunks=chunks, notes=notes))
@@ -168,6 +169,20 @@ def _claim(upload: bytes) -> Note:
 
 def _size(locations: Iterable[BlobLocation]) -> int:
     return sum(location.size for location in locations)
+
+
+def _by_bytes(locations: list[BlobLocation]) -> Iterator[list[BlobLocation]]:
+    """Yield what is uploaded at once: all of it may be a large state."""
+    part: list[BlobLocation] = []
+    room = _AT_ONCE
+    for location in locations:
+        part.append(location)
+        room -= location.size
+        if room < 0:
+            yield part
+            part, room = [], _AT_ONCE
+    if part:
+        yield part
 
 
 def _pages(locations: list[BlobLocation]) -> Iterator[list[BlobLocation]]:
