@@ -45,9 +45,16 @@ _SPLIT_LEVELS = 30
 """Parts of parts are split this far down; so a reader need not go deeper from chunk to chunk."""
 _ATOMS = (bool, int, float, type(None))
 _HELD = 16 * 2**20
-"""Bytes of chunks, as they are stored, that are held in memory."""
+"""Bytes of chunks that are held in memory."""
 
 Chunks = MutableMapping[bytes, bytes]
+Apart = Callable[[dict[bytes, bytes]], Chunks]
+"""Given the chunks there are so far, returns what holds these and all that follow."""
+
+
+def together(chunks: dict[bytes, bytes]) -> Chunks:
+    """Keep all chunks where they are."""
+    return chunks
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +86,7 @@ def encode(
     allow_pickle: bool = False,
     append_only: Iterable[tuple[str, ...]] = (),
     as_stored: bool = False,
-    apart: Callable[[dict[bytes, bytes]], Chunks] = lambda held: held,
+    apart: Apart = together,
 ) -> Encoded:
     """Turn a state into chunks, given what is known of its parent.
 
@@ -118,7 +125,7 @@ class _Encoder:
         seed: int,
         append_only: frozenset[tuple[str, ...]],
         as_stored: bool,
-        apart: Callable[[dict[bytes, bytes]], Chunks],
+        apart: Apart,
     ) -> None:
         self.packer = packer
         self._shells = Shells(packer)
@@ -150,15 +157,12 @@ class _Encoder:
         return name
 
     def _keep(self, name: bytes, raw: bytes) -> None:
-        if not self._as_stored:
-            self.new[name] = raw
-            return
-        stored = compress(raw)
+        data = compress(raw) if self._as_stored else raw
         if self._room >= 0:
-            self._room -= len(stored)
+            self._room -= len(data)
             if self._room < 0:
                 self.new = self._apart(dict(self.new))
-        self.new[name] = stored
+        self.new[name] = data
 
     def shrink(
         self,
