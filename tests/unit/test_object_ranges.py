@@ -5,7 +5,14 @@ import random
 import pytest
 
 from holdfast.stores.objects.keys import Location, StoredObject, locations_in, tag_of
-from holdfast.stores.objects.packs import PACK_BYTES, PACK_CHUNKS, names_in, new_upload, packs_of
+from holdfast.stores.objects.packs import (
+    PACK_BYTES,
+    PACK_CHUNKS,
+    names_in,
+    new_upload,
+    packs_of,
+    sizes_of,
+)
 from holdfast.stores.objects.ranges import ranges_of
 
 OWNER, TAG = bytes(range(8)), b"12345678"
@@ -19,7 +26,7 @@ def test_every_chunk_is_in_one_pack_in_order_and_none_is_too_large() -> None:
     chance = random.Random(0)
     chunks = chunks_of(*(chance.choice([10, 20_000, 600_000]) for _ in range(200)))
 
-    packs = packs_of(OWNER, chunks)
+    packs = packs_of(OWNER, sizes_of(chunks))
 
     assert [name for each in packs for name in each.names] == list(chunks)
     assert all(each.object.size <= PACK_BYTES for each in packs)
@@ -28,23 +35,23 @@ def test_every_chunk_is_in_one_pack_in_order_and_none_is_too_large() -> None:
 
 
 def test_a_chunk_that_is_larger_than_a_pack_has_one_of_its_own() -> None:
-    packs = packs_of(OWNER, chunks_of(10, 2 * PACK_BYTES, 10, 10))
+    packs = packs_of(OWNER, sizes_of(chunks_of(10, 2 * PACK_BYTES, 10, 10)))
 
     assert [each.object.chunks for each in packs] == [1, 1, 2]
 
 
 def test_very_many_chunks_are_in_several_packs() -> None:
-    packs = packs_of(OWNER, chunks_of(*[1] * (PACK_CHUNKS + 1)))
+    packs = packs_of(OWNER, sizes_of(chunks_of(*[1] * (PACK_CHUNKS + 1))))
 
     assert [each.object.chunks for each in packs] == [PACK_CHUNKS, 1]
 
 
 def test_stubs_lead_to_where_the_chunks_are() -> None:
     chunks = chunks_of(5, 1, 30)
-    (pack,) = packs_of(OWNER, chunks)
+    (pack,) = packs_of(OWNER, sizes_of(chunks))
     data = b"".join(chunks.values())
 
-    places = locations_in(pack.stubs(chunks, TAG))
+    places = locations_in(pack.stubs(sizes_of(chunks), TAG))
 
     assert {name: data[each.start : each.end] for name, each in places.items()} == chunks
     assert {each.object for each in places.values()} == {pack.object}
@@ -56,9 +63,9 @@ def test_stubs_lead_to_where_the_chunks_are() -> None:
 
 def test_of_storage_that_says_nothing_of_objects_the_size_is_compared() -> None:
     chunks = chunks_of(5, 1, 30)
-    (pack,) = packs_of(OWNER, chunks)
+    (pack,) = packs_of(OWNER, sizes_of(chunks))
 
-    places = locations_in(pack.stubs(chunks, tag_of(None)))
+    places = locations_in(pack.stubs(sizes_of(chunks), tag_of(None)))
 
     assert all(each.object.is_like(36, TAG) for each in places.values())
     assert not any(each.object.is_like(35, TAG) for each in places.values())

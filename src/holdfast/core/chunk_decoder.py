@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from codecs import getincrementaldecoder
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
@@ -24,6 +25,8 @@ from holdfast.errors import CheckpointIntegrityError, UnknownTypeError
 
 Chunks = Mapping[bytes, bytes]
 _PAGED = (PAGED_LIST, PAGED_DICT, PAGED_STR, PAGED_BYTES)
+_PART = 2**20
+"""Bytes of a long text that are decoded at once, or more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +121,8 @@ class _Decoder:
             for page in pages:
                 whole.update(self._typed(page, dict))
             return whole
-        joined = BytesIO()
-        for page in pages:  # one by one: all of them would be the whole once more
-            joined.write(page)
         try:
-            return joined.getvalue() if code == PAGED_BYTES else joined.getvalue().decode()
+            return joined_bytes(pages) if code == PAGED_BYTES else joined_text(pages)
         except UnicodeDecodeError as error:
             raise CheckpointIntegrityError(None, f"text that is not UTF-8 ({error})") from None
 
@@ -141,6 +141,37 @@ class _Decoder:
                 yield from self._pages(inner_index(self.chunks[name]), level)
             else:
                 yield self.chunks[name]
+
+
+def joined_bytes(pages: Iterable[bytes]) -> bytes:
+    """Return pages in one; each is let go of before the next: all would be the whole once more."""
+    joined = BytesIO()
+    for page in pages:
+        joined.write(page)
+    return joined.getvalue()
+
+
+def joined_text(pages: Iterable[bytes]) -> str:
+    """Return the text of pages; UnicodeDecodeError if it is none."""
+    text = ""
+    for part in _texts(pages):
+        text += part  # of a local name: lengthened in its place, where a join would hold it twice
+    return text
+
+
+def _texts(pages: Iterable[bytes]) -> Iterator[str]:
+    """Yield the text of pages in parts, so few that lengthening a text by them costs little."""
+    decode = getincrementaldecoder("utf-8")().decode
+    some: list[bytes] = []
+    done, size = 0, 0
+    for page in pages:
+        some.append(page)
+        size += len(page)
+        if size > max(_PART, done // 16):
+            yield decode(b"".join(some))
+            done, size = done + size, 0
+            some.clear()
+    yield decode(b"".join(some), True)
 
 
 def references(raw: bytes, links: bool = False) -> list[tuple[bytes, bool]]:

@@ -8,7 +8,7 @@ remembers how the parent was cut; it makes encoding faster and never changes its
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,15 +29,33 @@ from holdfast.core.chunk_format import (
 from holdfast.core.codec import Packer
 from holdfast.core.content_cuts import FANOUT, ends_group
 from holdfast.core.kinds import bytes_codes
-from holdfast.core.packed_size import MODERATE, Shells, is_surely_longer
+from holdfast.core.packed_size import MODERATE, Shells, is_plain_dict, is_surely_longer
 from holdfast.core.page_cutter import Page, cut
-from holdfast.core.paged_sequences import Blob, Elements, Items, Layout, Shrunk, is_plain_dict
+from holdfast.core.paged_sequences import (
+    Blob,
+    Elements,
+    Items,
+    Layout,
+    Shrunk,
+    text_blob,
+)
 from holdfast.errors import SerializationError
 
 _NO_LAYOUT = Layout()
 _SPLIT_LEVELS = 30
 """Parts of parts are split this far down; so a reader need not go deeper from chunk to chunk."""
 _ATOMS = (bool, int, float, type(None))
+_HELD = 16 * 2**20
+"""Bytes of chunks that are held in memory."""
+
+Chunks = MutableMapping[bytes, bytes]
+Apart = Callable[[dict[bytes, bytes]], Chunks]
+"""Given the chunks there are so far, returns what holds these and all that follow."""
+
+
+def together(chunks: dict[bytes, bytes]) -> Chunks:
+    """Keep all chunks where they are."""
+    return chunks
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +71,7 @@ class Encoded:
     """A state in chunks: the name of its root, the chunks its base lacks, and its size."""
 
     root: bytes
-    chunks: dict[bytes, bytes]
+    chunks: Chunks
     """As bytes, or as they are stored if that was asked for."""
     size: int
     """Bytes of all its chunks, shared or not."""
@@ -69,12 +87,14 @@ def encode(
     allow_pickle: bool = False,
     append_only: Iterable[tuple[str, ...]] = (),
     as_stored: bool = False,
+    apart: Apart = together,
 ) -> Encoded:
     """Turn a state into chunks, given what is known of its parent.
 
     Paths named ``append_only`` are lists whose saved elements the caller never changes. The seed
     must be the one the base was made with. Chunks ``as_stored`` are compressed one by one as they
-    come about, so that a large state is never there a second time.
+    come about. Where these are many, ``apart`` is given those there are and returns what holds them
+    and all that follow, so that a large state is never there a second time.
 
     >>> from holdfast.core.chunk_encoder import encode
     >>> first = encode({"messages": ["hello"] * 9000})
@@ -82,7 +102,7 @@ def encode(
     >>> len(second.chunks) < len(first.chunks)
     True
     """
-    encoder = _Encoder(Packer(allow_pickle), base, seed, frozenset(append_only), as_stored)
+    encoder = _Encoder(Packer(allow_pickle), base, seed, frozenset(append_only), as_stored, apart)
     layout = (
         base.layout if base is not None and (base.layout.pages or base.layout.children) else None
     )
@@ -93,8 +113,9 @@ def encode(
         raise
     root = encoder.emit(shrunk.data)
     used = frozenset(encoder.used)
-    chunks = {name: raw for name, raw in encoder.new.items() if name in used}
-    return Encoded(root, chunks, shrunk.size, Base(shrunk.layout or Layout(), used))
+    for name in [name for name in encoder.new if name not in used]:
+        del encoder.new[name]
+    return Encoded(root, encoder.new, shrunk.size, Base(shrunk.layout or Layout(), used))
 
 
 class _Encoder:
@@ -105,6 +126,7 @@ class _Encoder:
         seed: int,
         append_only: frozenset[tuple[str, ...]],
         as_stored: bool,
+        apart: Apart,
     ) -> None:
         self.packer = packer
         self._shells = Shells(packer)
@@ -118,7 +140,9 @@ class _Encoder:
         """How many lists and dicts are around that were not packed as a whole."""
         self.is_checked = False
         self._as_stored = as_stored
-        self.new: dict[bytes, bytes] = {}
+        self._apart = apart
+        self._room = _HELD
+        self.new: Chunks = {}
 
     def pack(self, value: Any) -> bytes:
         """Return the bytes of a value, which may nest as deep as what is around it leaves."""
@@ -130,8 +154,16 @@ class _Encoder:
         name = chunk_id(raw)
         self.used.append(name)
         if name not in self.known and name not in self.new:
-            self.new[name] = compress(raw) if self._as_stored else raw
+            self._keep(name, raw)
         return name
+
+    def _keep(self, name: bytes, raw: bytes) -> None:
+        data = compress(raw) if self._as_stored else raw
+        if self._room >= 0:
+            self._room -= len(data)
+            if self._room < 0:
+                self.new = self._apart(dict(self.new))
+        self.new[name] = data
 
     def shrink(
         self,
@@ -232,13 +264,13 @@ class _Encoder:
 
     def _blob(self, value: str | bytes, layout: Layout) -> Shrunk:
         try:
-            blob = value.encode() if isinstance(value, str) else value
+            blob = text_blob(self, value) if isinstance(value, str) else Blob(self, value)
         except UnicodeEncodeError:
-            blob = b""
+            blob = Blob(self, b"")
         if len(blob) <= WHOLE:
             data = self.pack(value)
             return Shrunk(data, len(data))
-        pages = cut(Blob(self, blob), layout.pages, self.seed)
+        pages = cut(blob, layout.pages, self.seed)
         return self._paged(
             PAGED_STR if isinstance(value, str) else PAGED_BYTES, pages, Layout(pages)
         )

@@ -26,7 +26,7 @@ LONGEST_PIECE = 640 * 1024
 
 _PAGE_BOUNDARY = 2**64 // PAGE
 _ELEMENT = 256
-_LONGEST_ELEMENT = 4096
+LONGEST_ELEMENT = 4096
 _DELIMITERS = (b"\n", b",", b"\x00", b" ")
 _ENOUGH = 16
 _SHORTEST_LINE = 8
@@ -51,10 +51,10 @@ def element_end(data: bytes, at: int) -> int:
 
     0 for the last one, which more content could lengthen.
     """
-    end = data.find(b"\n", at + _ELEMENT, at + _LONGEST_ELEMENT) + 1
-    if end or at + _LONGEST_ELEMENT > len(data):
+    end = data.find(b"\n", at + _ELEMENT, at + LONGEST_ELEMENT) + 1
+    if end or at + LONGEST_ELEMENT > len(data):
         return end
-    return at + _LONGEST_ELEMENT
+    return at + LONGEST_ELEMENT
 
 
 def first_piece(data: bytes, is_end: bool) -> int:

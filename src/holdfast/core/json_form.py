@@ -14,12 +14,12 @@ import struct
 from typing import Any, NoReturn
 
 from holdfast.core.chunk_decoder import DEFAULT_LIMITS, Chunks
-from holdfast.core.chunk_encoder import Encoded, encode
+from holdfast.core.chunk_encoder import Apart, Encoded, encode, together
 from holdfast.core.chunk_format import PAGED_BYTES, PAGED_DICT, PAGED_STR, REF_LEAF, REF_NODE
 from holdfast.core.codec import OnUnknown, Packer
 from holdfast.core.json_form_reader import MAX_LEVELS, TAG, JsonFormReader, UnrevivingReader
 from holdfast.core.kinds import Unkeepable, by_code
-from holdfast.core.paged_sequences import is_plain_dict
+from holdfast.core.packed_size import is_plain_dict
 from holdfast.core.rewrite import rewrite
 from holdfast.core.shallow_reader import Hole, page_entries, shallow
 from holdfast.errors import CheckpointIntegrityError, SerializationError
@@ -71,10 +71,12 @@ def part_to_json(value: Any, chunks: Chunks) -> Any:
         raise SerializationError("$", "is nested too deep to be written as JSON") from None
 
 
-def state_from_json(data: Any) -> Encoded:
-    """Return the chunks of a state that ``state_to_json`` gave."""
+def state_from_json(data: Any, apart: Apart = together) -> Encoded:
+    """Return the chunks of a state that ``state_to_json`` gave; many of them ``apart``."""
     try:
-        return encode(unrevived(data))
+        value = unrevived(data)
+        del data  # it may be the state once more
+        return encode(value, apart=apart)
     except SerializationError as error:
         raise CheckpointIntegrityError(None, str(error)) from None
 
@@ -97,7 +99,9 @@ def dumps(data: Any, levels: int = 6, width: int = 100) -> str:
     if sum(map(len, parts)) + 2 * len(parts) <= width and not any("\n" in part for part in parts):
         return start + ", ".join(parts) + end
     # No line end is inside a string, where JSON writes it as \n.
-    body = ",\n".join(parts).replace("\n", "\n  ")
+    body = ",\n".join(parts)
+    del parts  # of a large state each is as large as the whole
+    body = body.replace("\n", "\n  ")
     return f"{start}\n  {body}\n{end}"
 
 

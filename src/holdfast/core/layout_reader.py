@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from typing import Any
 
 from holdfast.core.chunk_decoder import Chunks, inner_index
@@ -38,51 +37,10 @@ def base_of(root: bytes, chunks: Chunks, seed: int) -> Base:
     return Base(layout or Layout(), frozenset(chunks))
 
 
-class SeenChunks(Mapping[bytes, bytes]):
-    """Chunks that are costly to read; what a layout needs of each is taken down when it is read."""
-
-    def __init__(self, chunks: Chunks, seed: int) -> None:
-        self._chunks = chunks
-        self._seed = seed
-        self._seen: dict[bytes, tuple[int, bytes]] = {}
-
-    def __getitem__(self, name: bytes) -> bytes:
-        raw = self._chunks[name]
-        if name not in self._seen:
-            self._seen[name] = len(raw), fingerprint(raw, self._seed)
-        return raw
-
-    def mark(self, name: bytes) -> tuple[int, bytes]:
-        """Return the bytes of a chunk, counted, and its fingerprint."""
-        if name not in self._seen:
-            self[name]
-        return self._seen[name]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._chunks
-
-    def __iter__(self) -> Iterator[bytes]:
-        return iter(self._chunks)
-
-    def __len__(self) -> int:
-        return len(self._chunks)
-
-
 class _Layouts:
     def __init__(self, chunks: Chunks, seed: int) -> None:
         self.chunks = chunks
         self.seed = seed
-
-    def _mark(self, name: bytes) -> tuple[int, bytes]:
-        if isinstance(self.chunks, SeenChunks):
-            return self.chunks.mark(name)
-        raw = self.chunks[name]
-        return len(raw), fingerprint(raw, self.seed)
-
-    def _size(self, name: bytes) -> int:
-        return (
-            self._mark(name)[0] if isinstance(self.chunks, SeenChunks) else len(self.chunks[name])
-        )
 
     def of(self, value: Any) -> Layout | None:
         """Return the layout of a shallow value; None where it holds nothing that was cut."""
@@ -111,10 +69,11 @@ class _Layouts:
         header = {PAGED_LIST: array_header, PAGED_DICT: map_header}.get(hole.code)
         layout, fresh, at = Layout(), True, 0
         for name, count, natural, has_refs in page_entries(hole.data, self.chunks):
-            size, print_of_page = self._mark(name)
+            raw = self.chunks[name]
+            size = len(raw)
             body = size - (len(header(count)) if header else 0)
             if has_refs:
-                content = shallow(self.chunks[name])
+                content = shallow(raw)
                 layout.children.update(self._children(content, at))
                 size += self._outside(content)
             layout.pages.append(
@@ -124,7 +83,7 @@ class _Layouts:
                     size=size,
                     body=body,
                     has_refs=has_refs,
-                    fingerprint=None if has_refs else print_of_page,
+                    fingerprint=None if has_refs else fingerprint(raw, self.seed),
                     fresh=fresh,
                     natural=natural,
                     closed=natural or body >= MAX_PAGE,
@@ -149,14 +108,14 @@ class _Layouts:
         if value.code in (REF_LEAF, REF_NODE):
             is_leaf = value.code == REF_LEAF
             inner = 0 if is_leaf else self._outside(shallow(self.chunks[value.data]))
-            return self._size(value.data) + inner
+            return len(self.chunks[value.data]) + inner
         return self._index_size(value.data)
 
     def _index_size(self, index: bytes) -> int:
         level, entries = unpack_index(index)
         size = 0
         for name, _, _, has_refs in entries:
-            size += self._size(name)
+            size += len(self.chunks[name])
             if level:
                 size += self._index_size(inner_index(self.chunks[name]))
             elif has_refs:

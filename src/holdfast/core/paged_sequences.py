@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any, Protocol
 
-from xxhash import xxh3_64_intdigest
+from xxhash import xxh3_64_intdigest, xxh3_128
 
 from holdfast.core.chunk_format import (
     ELEMENT_SPLIT,
@@ -19,13 +22,21 @@ from holdfast.core.chunk_format import (
     may_link,
 )
 from holdfast.core.codec import Packer
-from holdfast.core.content_cuts import element_end
-from holdfast.core.packed_size import MODERATE, is_surely_longer
+from holdfast.core.content_cuts import LONGEST_ELEMENT, element_end
+from holdfast.core.packed_size import (
+    BLOCK,
+    MODERATE,
+    is_surely_longer,
+    packed_in_parts,
+    utf8_blocks,
+)
 from holdfast.core.page_cutter import Page, fingerprint
 
 _FEW, _MANY = 8, 256
 """Of few parts each may be most of a state, and so may a part that has many: neither is packed just
 to learn how long it is."""
+_BLOCKS_SEEN = 32
+"""How much of a long text is there as UTF-8."""
 
 
 @dataclass(slots=True)
@@ -70,17 +81,6 @@ class Encoder(Protocol):
     ) -> Shrunk: ...
 
 
-def is_plain_dict(value: dict[Any, Any]) -> bool:
-    """Return whether all keys are strings that msgpack takes as they are."""
-    if set(map(type, value)) > {str} or (value and type(next(iter(value))) is not str):
-        return False
-    try:
-        "".join(value).encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 class Elements:
     """A list; large elements are replaced by what the encoder shrinks them to."""
 
@@ -107,6 +107,10 @@ class Elements:
     def key_at(self, at: int) -> Any:
         """Return the name of the element in layouts."""
         return at
+
+    def key_bytes(self, at: int) -> bytes:
+        """Return the bytes of what stands before the element's value."""
+        return b""
 
     def value_at(self, at: int) -> Any:
         return self.parts[at]
@@ -165,16 +169,31 @@ class Elements:
     def emit(self, at: int, parts: list[bytes], count: int) -> Page:
         raw = self.header(count) + b"".join(parts)
         outside = [self._outside[i] for i in range(at, at + count) if i in self._outside]
-        whole = self.exact_span(at, count)[0] if outside else raw
         return Page(
             count=count,
             id=self.encoder.emit(raw),
             size=len(raw) + sum(outside),
             body=len(raw) - len(self.header(count)),
             has_refs=bool(outside) or may_link(raw),
-            fingerprint=fingerprint(whole, self.encoder.seed),
+            fingerprint=self._fingerprint(at, count, sum(outside), raw),
             first=xxh3_64_intdigest(parts[0]),
         )
+
+    def _fingerprint(self, at: int, count: int, outside: int, raw: bytes) -> bytes:
+        """Return that of the exact span, which may be most of a state, and then comes in parts."""
+        if outside <= MODERATE:
+            span = self.exact_span(at, count)[0] if outside else raw
+            return fingerprint(span, self.encoder.seed)
+        told = xxh3_128(self.header(count), self.encoder.seed)
+        for i in range(at, at + count):
+            told.update(self.key_bytes(i))
+            value = self.value_at(i)
+            if self._outside.get(i, 0) > MODERATE:
+                for part in packed_in_parts(value, self._pack):
+                    told.update(part)
+            else:
+                told.update(self._pack(value))
+        return told.digest()
 
     def whole(self) -> Shrunk | None:
         """Return all elements in one piece, or None where they are too large to stand together."""
@@ -225,6 +244,9 @@ class Items(Elements):
     def key_at(self, at: int) -> Any:
         return self.parts[at][0]
 
+    def key_bytes(self, at: int) -> bytes:
+        return self._pack(self.parts[at][0])
+
     def value_at(self, at: int) -> Any:
         return self.parts[at][1]
 
@@ -232,7 +254,7 @@ class Items(Elements):
         return (*self.path, self.parts[at][0])
 
     def element(self, at: int) -> tuple[bytes, bytes, int]:
-        key = self._pack(self.parts[at][0])
+        key = self.key_bytes(at)
         return key + self.shrunk(at), key, at + 1
 
     def plain(self, at: int, count: int) -> Any:
@@ -240,7 +262,7 @@ class Items(Elements):
 
 
 class Blob:
-    """Long text or bytes, cut after line ends where it has any."""
+    """Long bytes, cut after line ends where they have any."""
 
     def __init__(self, encoder: Encoder, data: bytes) -> None:
         self.encoder = encoder
@@ -273,3 +295,58 @@ class Blob:
             fingerprint=fingerprint(raw, self.encoder.seed),
             first=xxh3_64_intdigest(parts[0]),
         )
+
+
+def text_blob(encoder: Encoder, text: str) -> Blob:
+    """Return a text as UTF-8; of a long one only a part is there at a time."""
+    if len(text) <= BLOCK * _BLOCKS_SEEN:
+        return Blob(encoder, text.encode())
+    return _LongText(encoder, text)
+
+
+class _LongText(Blob):
+    def __init__(self, encoder: Encoder, text: str) -> None:
+        super().__init__(encoder, b"")  # what is seen of it
+        self._text = text
+        self._from = self._last = 0
+        """Where what is seen begins, and of how many positions the longest element is seen too."""
+        self._starts: Sequence[int]
+        """Where each block of the text begins in the bytes, and where the last one ends."""
+        if text.isascii():
+            self._total = len(text)
+            self._starts = range(0, len(text) + BLOCK, BLOCK)
+        else:
+            self._starts = list(accumulate(map(len, utf8_blocks(text)), initial=0))
+            self._total = self._starts[-1]
+
+    def __len__(self) -> int:
+        return self._total
+
+    def element(self, at: int) -> tuple[bytes, bytes, int]:
+        begin = at - self._from
+        if not 0 <= begin < self._last:
+            begin = self._look(at, LONGEST_ELEMENT)
+        end = element_end(self.data, begin)
+        if end:
+            part = self.data[begin:end]
+            return part, part, end + self._from
+        return self.data[begin:], b"", self._total
+
+    def span(self, at: int, count: int) -> bytes:
+        begin = at - self._from
+        if begin < 0 or begin + count > len(self.data):
+            begin = self._look(at, count)
+        return self.data[begin : begin + count]
+
+    def _look(self, at: int, count: int) -> int:
+        """See that many bytes from there, or all that there are; return where they begin now."""
+        first = bisect_right(self._starts, at) - 1
+        past = first + _BLOCKS_SEEN
+        while past < len(self._starts) and self._starts[past] < at + count:
+            past += _BLOCKS_SEEN
+        self.data = b""  # not two at once
+        self.data = self._text[first * BLOCK : past * BLOCK].encode()
+        self._from = self._starts[first]
+        is_end = self._from + len(self.data) == self._total
+        self._last = len(self.data) - (0 if is_end else LONGEST_ELEMENT)
+        return at - self._from

@@ -7,7 +7,7 @@ from typing import Any
 
 from holdfast.core.chunk_encoder import Base
 from holdfast.core.chunk_format import prepare
-from holdfast.core.layout_reader import SeenChunks, base_of
+from holdfast.core.layout_reader import base_of
 from holdfast.stores.base import Record, Store
 from holdfast.stores.capabilities import files_of, tick_of
 from holdfast.system.recent import Recent
@@ -65,15 +65,6 @@ class Engine:
         if base is not None:
             self._bases.put(checkpoint_id, base)
         self._heads.put(session, checkpoint_id)
-
-    def watched(self, record: Record) -> Record:
-        """Return a record to restore from, which notes what its next save has to know of it.
-
-        Chunks that are held as they are stored need not be unpacked once more for that.
-        """
-        if not self.shares_chunks or type(record.chunks) is dict:
-            return record
-        return Record(record.info, SeenChunks(record.chunks, self.seed))
 
     def restored(self, record: Record) -> None:
         """Remember a restored record, so that the first save after it is not slow."""

@@ -386,8 +386,8 @@ def checked_path(path: object) -> str:
 Y = TypeVar("Y")
 S = TypeVar("S")
 Fetch = Callable[[Collection[bytes]], Mapping[bytes, bytes]]
-_AT_A_TIME = 2048
-"""Chunks that are asked for in one go; together some 30 MB."""
+_AT_A_TIME = 512
+"""Chunks that are asked for in one go; together some 8 MB."""
 
 
 def gather(root: bytes, fetch: Fetch, verify: bool = True) -> Mapping[bytes, bytes]:
@@ -434,9 +434,7 @@ def unfold(
                     below = references(raw)
                     following.update(below)
                     inner[name] = [each for each, _ in below]
-                    found.hold(name, raw)
-                else:
-                    found.hold(name, raw, stored.get(name))
+                found.hold(name, raw)
         level = {name: refers for name, refers in following.items() if name not in found}
     check_unfolded(found.sizes, inner)
     return found.chunks

@@ -67,7 +67,6 @@ def restore(
 def _remembered(
     engine: Engine, record: Record, verify: bool = True, on_unknown: OnUnknown = "raise"
 ) -> Checkpoint:
-    record = engine.watched(record)
     checkpoint = revive(engine, record, verify, on_unknown)
     engine.restored(record)
     return checkpoint

@@ -33,6 +33,7 @@ from holdfast.runtime import steps
 from holdfast.runtime.engine import Engine
 from holdfast.runtime.steps import Plan
 from holdfast.stores.base import Commit, Fence, Query
+from holdfast.system.bytes_on_disk import BytesOnDisk
 from holdfast.verbs.claims import Claim
 from holdfast.verbs.events import note as announce
 from holdfast.verbs.ids import resolve
@@ -132,6 +133,7 @@ class _Writer:
             allow_pickle=self.engine.allow_pickle,
             append_only=self.append_only,
             as_stored=True,
+            apart=BytesOnDisk,
         )
 
     def commit(self, info: CheckpointInfo, parent_id: str | None) -> Plan[None]:
@@ -159,9 +161,10 @@ class _Writer:
             yield from steps.commit(self._commit(info, parent_id))
 
     def _commit(self, info: CheckpointInfo, parent_id: str | None) -> Commit:
+        self.encoded.chunks.update(self.written.chunks)
         return Commit(
             self.record(info, parent_id),
-            {**self.encoded.chunks, **self.written.chunks},
+            self.encoded.chunks,
             self.base_id,
             self.needs_parent,
             self.written.notes,

@@ -28,6 +28,7 @@ from holdfast.model import CheckpointInfo, checksum_fits
 from holdfast.model.decoding import info_of_text, revived
 from holdfast.model.record import text_of
 from holdfast.stores.base import Commit, gather, seq_of
+from holdfast.system.bytes_on_disk import BytesOnDisk
 
 FORMAT = 2
 """Of documents that say their place, as their time does not tell it; others are of format 1."""
@@ -59,9 +60,13 @@ def compose(commit: Commit, as_json: bool, seq: int | None = None) -> bytes:
     chunks = gather(root, lambda _: commit.chunks)
     if as_json:
         payload = state_to_json(root, chunks)
-        if state_from_json(payload).root != root:
+        if state_from_json(payload, BytesOnDisk).root != root:
             raise SerializationError("$", 'cannot be kept exactly as JSON; use fmt="pickle"')
-        rest = f'"payload": {dumps(payload)}\n}}\n'.encode()
+        del chunks
+        text = dumps(payload)
+        del payload  # it is the state once more, and so is each that follows
+        rest = b'"payload": %b\n}\n' % text.encode()
+        del text
     else:
         parts = [part for name in chunks for part in (name, commit.chunks[name])]
         rest = ormsgpack.packb(parts)
@@ -71,8 +76,9 @@ def compose(commit: Commit, as_json: bool, seq: int | None = None) -> bytes:
 
 
 def _digest(rest: bytes, seq: int | None) -> str:
-    place = b"" if seq is None else b"%d\n" % seq
-    return hashlib.sha256(place + rest).hexdigest()
+    digest = hashlib.sha256(b"" if seq is None else b"%d\n" % seq)
+    digest.update(rest)
+    return digest.hexdigest()
 
 
 def _first_line(info: CheckpointInfo, rest: bytes, as_json: bool, seq: int | None) -> bytes:
@@ -153,7 +159,7 @@ def read_chunks(
     data = loads(b"{" + rest)
     if type(data) is not dict or list(data) != ["payload"]:
         raise _damaged("its payload is of another shape")
-    encoded = state_from_json(data["payload"])
+    encoded = state_from_json(data.pop("payload"), BytesOnDisk)
     if verify and encoded.root != named:
         raise _damaged("its payload is not that of its content id")
     return encoded.root, encoded.chunks

@@ -34,11 +34,11 @@ class Pack:
     object: StoredObject
     names: tuple[bytes, ...]
 
-    def stubs(self, chunks: Mapping[bytes, bytes], tag: bytes) -> dict[bytes, bytes]:
+    def stubs(self, sizes: Mapping[bytes, int], tag: bytes) -> dict[bytes, bytes]:
         """Return what leads to each of its chunks, once it is there."""
         found, start = dict[bytes, bytes](), 0
         for name in self.names:
-            size = len(chunks[name])
+            size = sizes[name]
             found[name] = stub_in_pack(self.owner, self.object, start, size, tag)
             start += size
         return found
@@ -48,19 +48,24 @@ class Pack:
         return Note.of(scope_of(self.object.upload), CLAIM, compress(pack(b"".join(self.names))))
 
 
-def packs_of(owner: bytes, chunks: Mapping[bytes, bytes]) -> list[Pack]:
-    """Return the packs that chunks go into, in their order."""
+def sizes_of(chunks: Mapping[bytes, bytes]) -> dict[bytes, int]:
+    """Return how large each chunk is."""
+    return {name: len(data) for name, data in chunks.items()}
+
+
+def packs_of(owner: bytes, sizes: Mapping[bytes, int]) -> list[Pack]:
+    """Return the packs that chunks of such sizes go into, in their order."""
     groups: list[list[bytes]] = []
     room = 0
-    for name, data in chunks.items():
-        if not groups or len(data) > room or len(groups[-1]) == PACK_CHUNKS:
+    for name, size in sizes.items():
+        if not groups or size > room or len(groups[-1]) == PACK_CHUNKS:
             groups.append([])
             room = PACK_BYTES
         groups[-1].append(name)
-        room -= len(data)
+        room -= size
     found: list[Pack] = []
     for names in groups:
-        size = sum(len(chunks[name]) for name in names)
+        size = sum(sizes[name] for name in names)
         stored = StoredObject.of_pack(owner, new_upload(), len(names), size)
         found.append(Pack(owner, stored, tuple(names)))
     return found

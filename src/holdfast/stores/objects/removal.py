@@ -25,6 +25,7 @@ from holdfast.stores.objects.packs import (
     claim_of,
     names_in,
     packs_of,
+    sizes_of,
     scope_of,
 )
 from holdfast.stores.objects.requests import (
@@ -237,7 +238,7 @@ class BlobRemoval(BlobUploads):
         chunks = yield from self._download(places)
         hurt = {place.object for name, place in places.items() if not _is_whole(name, chunks)}
         chunks = {name: chunks[name] for name, place in places.items() if place.object not in hurt}
-        packs = packs_of(owner, chunks)
+        packs = packs_of(owner, sizes_of(chunks))
         led = yield from self._upload(packs, chunks)
         crash_points.reach("objects:moved")
         try:

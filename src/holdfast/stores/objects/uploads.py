@@ -12,7 +12,7 @@ from holdfast.core.codec import pack
 from holdfast.errors import NoteExistsError
 from holdfast.stores.base import Note, NotesOnly
 from holdfast.stores.objects.keys import Location, StoredObject, locations_in, tag_of
-from holdfast.stores.objects.packs import SCOPE, Pack, claim_of, new_upload, use_of
+from holdfast.stores.objects.packs import SCOPE, Pack, claim_of, new_upload, sizes_of, use_of
 from holdfast.stores.objects.reads import BlobReads
 from holdfast.stores.objects.requests import (
     BlobPlan,
@@ -22,6 +22,8 @@ from holdfast.stores.objects.requests import (
     fetch_within,
 )
 
+_AT_ONCE = 4
+"""Packs that are uploaded side by side."""
 _LOOKED_AT = 8
 """Objects that a save asks for; what lies elsewhere is sent again, all in one object."""
 
@@ -48,12 +50,16 @@ class BlobUploads(BlobReads):
         return owner
 
     def _upload(self, packs: Sequence[Pack], chunks: Mapping[bytes, bytes]) -> BlobPlan[Led]:
-        """Upload packs, side by side."""
-        objects = [(each.object.path, [chunks[name] for name in each.names]) for each in packs]
-        said = (yield UploadObjects(objects)) if objects else []
+        """Upload packs, some side by side: of a large save the chunks may be on disk."""
         stubs: dict[bytes, bytes] = {}
-        for each, tag in zip(packs, said, strict=True):
-            stubs |= each.stubs(chunks, tag_of(tag))
+        for start in range(0, len(packs), _AT_ONCE):
+            some = packs[start : start + _AT_ONCE]
+            data = {name: chunks[name] for each in some for name in each.names}
+            objects = [(each.object.path, [data[name] for name in each.names]) for each in some]
+            said = yield UploadObjects(objects)
+            sizes = sizes_of(data)
+            for each, tag in zip(some, said, strict=True):
+                stubs |= each.stubs(sizes, tag_of(tag))
         return Led(stubs, tuple(each.claim() for each in packs))
 
     def _relied_on(self, names: Collection[bytes]) -> BlobPlan[Led]:

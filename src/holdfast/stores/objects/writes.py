@@ -14,7 +14,7 @@ from holdfast.errors import (
     StoreFullError,
 )
 from holdfast.stores.base import Commit, NotesOnly
-from holdfast.stores.objects.packs import Pack, packs_of
+from holdfast.stores.objects.packs import Pack, packs_of, sizes_of
 from holdfast.stores.objects.reads import ATTEMPTS
 from holdfast.stores.objects.removal import BlobRemoval, Holding
 from holdfast.stores.objects.requests import BlobPlan, Within, commit_within
@@ -33,23 +33,25 @@ class BlobWrites(BlobRemoval):
         before it takes what no stub leads to: if it was first, the commit is refused, and all is
         uploaded anew.
         """
-        large = {name: data for name, data in commit.chunks.items() if len(data) > self.above}
+        sizes = sizes_of(commit.chunks)
+        large = {name: size for name, size in sizes.items() if size > self.above}
         if not large:
             yield commit_within(commit)
             return
         owner = yield from self._new_owner_id()
         there = yield from self._relied_on(list(large))
         for _ in range(ATTEMPTS):
-            missing = {name: data for name, data in large.items() if name not in there.stubs}
+            missing = {name: size for name, size in large.items() if name not in there.stubs}
             packs = packs_of(owner, missing)
             try:
-                fresh = yield from self._upload(packs, missing)
+                fresh = yield from self._upload(packs, commit.chunks)
             except StoreFullError:
                 yield from self._tidy(packs)  # the space that the others took
                 raise
             crash_points.reach("objects:uploaded")
             claims = (*there.claims, *fresh.claims)
-            chunks = {**commit.chunks, **there.stubs, **fresh.stubs}
+            small = {name: commit.chunks[name] for name in sizes if name not in large}
+            chunks = {**small, **there.stubs, **fresh.stubs}
             try:
                 yield commit_within(replace(commit, chunks=chunks, notes=(*commit.notes, *claims)))
                 return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 
 from psycopg.errors import (
     InsufficientPrivilege,
@@ -166,17 +167,17 @@ class PostgresWrites(PostgresReads):
             *(*record_values(commit), *note_columns(commit.notes)),
             *(*_conditions(commit), _tags_of(commit)),
         )
-        if sum(map(len, commit.chunks.values())) <= LARGE:
-            data = [commit.chunks[name] for name in names]
-            ((refusal,),) = yield from self._ask(sql.KEEP, names, data, *record)
+        parts = _parts(names, commit.chunks)
+        first = next(parts, ([], []))
+        if len(first[0]) == len(names):
+            ((refusal,),) = yield from self._ask(sql.KEEP, *first, *record)
             return refusal  # type: ignore[no-any-return]
         yield from self._run(sql.BEGIN)
         try:
             yield from self._run(sql.END_IDLE)
             yield from self._ask(sql.ENTER, *_entering(commit))  # before any chunk is locked
-            for part in _parts(names, commit.chunks):
-                data = [commit.chunks[name] for name in part]
-                yield from self._ask(sql.KEEP_CHUNKS, part, data)
+            for part in chain([first], parts):
+                yield from self._ask(sql.KEEP_CHUNKS, *part)
             ((refusal,),) = yield from self._ask(sql.KEEP, names, None, *record)
         except UniqueViolation:
             yield from self._run(sql.ROLLBACK)
@@ -297,15 +298,19 @@ def record_values(commit: Commit | NotesOnly) -> Row:
     )
 
 
-def _parts(names: list[bytes], chunks: Mapping[bytes, bytes]) -> Iterator[list[bytes]]:
-    """Yield the names in parts whose chunks have about ``LARGE`` bytes together."""
-    part: list[bytes] = []
+def _parts(
+    names: list[bytes], chunks: Mapping[bytes, bytes]
+) -> Iterator[tuple[list[bytes], list[bytes]]]:
+    """Yield names and chunks in parts that have at most ``LARGE`` bytes, or one chunk."""
+    part: tuple[list[bytes], list[bytes]] = [], []
     size = 0
     for name in names:
-        part.append(name)
-        size += len(chunks[name])
-        if size > LARGE:
+        data = chunks[name]
+        size += len(data)
+        if size > LARGE and part[0]:
             yield part
-            part, size = [], 0
-    if part:
+            part, size = ([], []), len(data)
+        part[0].append(name)
+        part[1].append(data)
+    if part[0]:
         yield part

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import count
 from typing import Any
 
@@ -53,7 +53,7 @@ class SqliteWrites:
             self._tags.clear()
         self._is_settled = False
         self._new_sessions = {}
-        chunks: list[Row] = []
+        kept: list[Mapping[bytes, bytes]] = []
         crash_points.reach("sqlite:begun")
         moment = time.time_ns() // 1000  # not earlier: gc takes older chunks it knows no record of
         for pending in batch:
@@ -62,9 +62,10 @@ class SqliteWrites:
             except HoldfastError as error:
                 pending.error = error
             else:
-                chunks += [(name, moment, data) for name, data in pending.commit.chunks.items()]
+                kept.append(pending.commit.chunks)
         crash_points.reach("sqlite:record_written")
-        db.executemany(sql.INSERT_CHUNK, chunks)
+        rows = ((name, moment, data) for chunks in kept for name, data in chunks.items())
+        db.executemany(sql.INSERT_CHUNK, rows)  # one by one: all of them may be a large state
         crash_points.reach("sqlite:chunks_written")
 
     def committed(self) -> None:
