@@ -23,7 +23,14 @@ from holdfast.stores.base import (
     Store,
     given,
 )
-from holdfast.stores.capabilities import FindsLastNotes, FindsNewest, ListsLost, ListsRoots, Waits
+from holdfast.stores.capabilities import (
+    FindsLastNotes,
+    FindsNewest,
+    ListsLost,
+    ListsRoots,
+    ListsTargets,
+    Waits,
+)
 
 T = TypeVar("T")
 
@@ -103,6 +110,11 @@ def last_notes(scopes: Collection[str], count: int) -> Plan[list[Note]]:
     answer: list[Note] = yield Ask(
         lambda store: _able(store, FindsLastNotes).last_notes(scopes, count)
     )
+    return answer
+
+
+def targets() -> Plan[list[str]]:
+    answer: list[str] = yield Ask(lambda store: _able(store, ListsTargets).targets())
     return answer
 
 

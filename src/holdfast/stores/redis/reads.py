@@ -190,9 +190,7 @@ class RedisReads:
         if query.handoff_target is not None:
             return [Ordered(keys.targets, as_bytes(query.handoff_target) + b"\0")]
         if query.is_offered:
-            (members,) = yield [("ZRANGE", keys.targets, 0, -1)]
-            leads = {member.partition(b"\0")[0] + b"\0" for member in members}
-            return [Ordered(keys.targets, lead) for lead in sorted(leads)]
+            return [Ordered(keys.targets, lead) for lead in (yield from self._targets())]
         if session is not None or query.session_prefix is not None:
             sessions = yield from self._sessions(
                 agent, session, query.session_prefix or "", limit=_FEW + 1
@@ -451,6 +449,21 @@ class RedisReads:
             start, page = start + page, min(4 * page, BATCH)  # many have expired, it seems
         last = (note for notes in found.values() for note in notes[:count])
         return sorted(last, key=lambda note: note.seq)
+
+    def targets(self) -> RedisPlan[list[str]]:
+        """Return to whom checkpoints were handed off, from one to the next."""
+        return [as_text(lead[:-1]) for lead in (yield from self._targets())]
+
+    def _targets(self) -> RedisPlan[list[bytes]]:
+        """Return how the entries of each target begin."""
+        found: list[bytes] = []
+        low = b"-"
+        while True:
+            (first,) = yield [("ZRANGEBYLEX", self.keys.targets, low, "+", "LIMIT", 0, 1)]
+            if not first:
+                return found
+            found.append(first[0].partition(b"\0")[0] + b"\0")
+            low = b"(" + byte_bounds(found[-1])[1]
 
     def wait(self, scope: str, after: int, timeout: float) -> RedisPlan[None]:
         """Return once the scope may have a note past that place, or the time is over."""
