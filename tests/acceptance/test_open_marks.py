@@ -150,6 +150,15 @@ def test_what_waits_for_all_agents_is_read_without_what_is_settled(
         assert inbox(client, None) == waiting
 
 
+def test_offers_to_very_many_agents_are_found(client: SyncClient, store: Counting) -> None:
+    settle(client, 2 * FEW)
+    saved = work(client)
+    agents = [f"agent {n}" for n in range(40)]
+    waiting = [client.handoff(saved, agent) for agent in agents] + offers(client, 1)
+
+    assert inbox(client, None) == waiting
+
+
 def test_who_takes_leaves_a_mark_where_nobody_did(client: SyncClient, store: Counting) -> None:
     for each in offers(client, 2 * FEW):
         if not open_marks.is_turn(each):

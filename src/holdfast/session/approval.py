@@ -256,7 +256,7 @@ def _unanswered(engine: Engine) -> Plan[_Unanswered]:
 
     What a mark says to be settled is not read.
     """
-    mark = yield from open_marks.last(engine, _LIST)
+    mark = (yield from open_marks.last(engine, [_LIST])).get(_LIST)
     found: list[tuple[Note, Any]] = []
     end = 0 if mark is None else mark.places.get(ASKED, 0)
     for place in () if mark is None else sorted(mark.open.values()):

@@ -143,23 +143,23 @@ def inbox(engine: Engine, agent_id: str | None, every: bool = False) -> Plan[lis
     if every:
         asked = Query(handoff_target=agent_id, is_offered=True, oldest_first=True)
         return (yield from _offers(engine, (yield from steps.query(asked))))
+    if agent_id is not None:
+        infos = (yield from open_offers.candidates(engine, agent_id)).infos
+    else:
+        infos = sorted((yield from open_offers.candidates_of_all(engine)), key=_made)
     now = datetime.now(UTC)
-    agents = [agent_id] if agent_id is not None else (yield from open_offers.agents(engine))
-    found: list[Offer] = []
-    for agent in agents:
-        candidates = yield from open_offers.candidates(engine, agent)
-        unsettled = yield from _unsettled(engine, candidates)
-        found += (offer for offer in unsettled if offer.is_open(now) and not _is_over(offer, now))
-    if len(agents) > 1:
-        found.sort(key=attrgetter("offered_at"))
-    return found
+    unsettled = yield from _unsettled(engine, infos)
+    return [offer for offer in unsettled if offer.is_open(now) and not _is_over(offer, now)]
 
 
-def _unsettled(engine: Engine, candidates: open_offers.Candidates) -> Plan[list[Offer]]:
+_made = attrgetter("created_at", "checkpoint_id")
+
+
+def _unsettled(engine: Engine, infos: Iterable[CheckpointInfo]) -> Plan[list[Offer]]:
     """Return those that nobody has settled, taken or not, and whose time may not be over."""
     until = datetime.now(UTC) - _BEHIND
-    infos = [info for info in candidates.infos if not info.is_expired(until)]
-    return [offer for offer in (yield from _offers(engine, infos)) if offer.outcome is None]
+    current = [info for info in infos if not info.is_expired(until)]
+    return [offer for offer in (yield from _offers(engine, current)) if offer.outcome is None]
 
 
 def _is_over(offer: Offer, now: datetime) -> bool:
@@ -172,7 +172,7 @@ def _look(engine: Engine, agent_id: str) -> Plan[tuple[list[Offer], int]]:
     Where much was settled in between, it is left out from the next look on.
     """
     candidates = yield from open_offers.candidates(engine, agent_id)
-    unsettled = yield from _unsettled(engine, candidates)
+    unsettled = yield from _unsettled(engine, candidates.infos)
     yield from candidates.mark(engine, [offer.checkpoint_id for offer in unsettled])
     return unsettled, candidates.announced
 

@@ -42,14 +42,17 @@ _KINDS: dict[str, stored_values.Kind] = {
 }
 
 
-def last(engine: Engine, name: str) -> Plan[Mark | None]:
-    """Return the last mark of a list, if it has one."""
-    found = yield from notes.read_last(engine, [_MARKS + name], 1, "raw")
-    if not found:
-        return None
-    what = f"the mark of {name!r}"
-    said = stored_values.fields_of(what, found[-1][1], _KINDS, tuple(_KINDS))
-    return Mark(*(_places_in(what, said[each]) for each in _KINDS))
+def last(engine: Engine, names: Collection[str]) -> Plan[dict[str, Mark]]:
+    """Return the last mark of each of some lists; those that have none are left out."""
+    scopes = {_MARKS + name: name for name in names}
+    found: dict[str, Mark] = {}
+    if scopes:
+        for note, value in (yield from notes.read_last(engine, list(scopes), 1, "raw")):
+            what = f"the mark of {scopes[note.scope]!r}"
+            said = stored_values.fields_of(what, value, _KINDS, tuple(_KINDS))
+            places = (_places_in(what, said[each]) for each in _KINDS)
+            found[scopes[note.scope]] = Mark(*places)
+    return found
 
 
 def _places_in(what: str, value: Mapping[Any, Any]) -> dict[str, int]:

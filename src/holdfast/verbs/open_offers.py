@@ -22,6 +22,8 @@ from holdfast.verbs import events, notes, open_marks, stored_values
 from holdfast.verbs.open_marks import Mark
 
 _ENTERED = "/offers/"
+_SEVERAL = 32
+"""Of more agents without a mark than this, what was offered is asked for in one question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,21 +79,45 @@ def enter(engine: Engine, batch: notes.NoteBatch, info: CheckpointInfo) -> None:
         batch.add(engine, _own_scope(info.handoff_target), new_id(), value, info.expires_at)
 
 
-def agents(engine: Engine) -> Plan[list[str]]:
-    """Return the agents that something was ever offered to."""
-    if engine.can(ListsTargets):
-        return (yield from steps.targets())
-    infos = yield from steps.query(Query(is_offered=True))
-    return sorted({str(info.handoff_target) for info in infos})
-
-
 def candidates(engine: Engine, agent_id: str) -> Plan[Candidates]:
     """Return all offers to an agent that are open, and some that are not."""
-    mark = yield from open_marks.last(engine, _own_scope(agent_id))
-    if mark is None:
-        places = yield from open_marks.ends(engine, _scopes(agent_id))
-        asked = Query(handoff_target=agent_id, oldest_first=True, include_expired=True)
-        return Candidates(agent_id, (yield from steps.query(asked)), places, 0)
+    name = _own_scope(agent_id)
+    mark = (yield from open_marks.last(engine, [name])).get(name)
+    if mark is not None:
+        return (yield from _since(engine, agent_id, mark))
+    places = yield from open_marks.ends(engine, _scopes(agent_id))
+    return Candidates(agent_id, (yield from steps.query(_ever(agent_id))), places, 0)
+
+
+def candidates_of_all(engine: Engine) -> Plan[list[CheckpointInfo]]:
+    """Return all offers to anybody that are open, and some that are not."""
+    infos: list[CheckpointInfo] | None = None
+    if engine.can(ListsTargets):
+        agents = set((yield from steps.targets()))
+    else:
+        infos = yield from steps.query(_ever(None))
+        agents = {str(info.handoff_target) for info in infos}
+    names = {_own_scope(agent): agent for agent in agents}
+    marks = yield from open_marks.last(engine, names)
+    found: list[CheckpointInfo] = []
+    for name, mark in marks.items():
+        found += (yield from _since(engine, names[name], mark)).infos
+    unmarked = agents - {names[name] for name in marks}
+    if infos is None and len(unmarked) > _SEVERAL:
+        infos = yield from steps.query(_ever(None))
+    if infos is not None:
+        return found + [info for info in infos if info.handoff_target in unmarked]
+    for agent in sorted(unmarked):
+        found += yield from steps.query(_ever(agent))
+    return found
+
+
+def _ever(agent_id: str | None) -> Query:
+    return Query(handoff_target=agent_id, is_offered=True, oldest_first=True, include_expired=True)
+
+
+def _since(engine: Engine, agent_id: str, mark: Mark) -> Plan[Candidates]:
+    """Return what a mark left open, and what was entered since."""
     places, ids = dict(mark.places), dict(mark.open)
     for scope in _scopes(agent_id):
         after = places.get(scope, 0)
