@@ -26,6 +26,7 @@ from holdfast.stores import (
     open_store,
 )
 from holdfast.stores.objects import LargeBlobs
+from holdfast.testing.samples import keep_notes, make_note
 from holdfast.verbs import open_marks
 from tests.clients import EVERYWHERE, PERSISTENT, SERVERS, url_of
 
@@ -151,7 +152,7 @@ def test_what_waits_for_all_agents_is_read_without_what_is_settled(
 
 
 def test_offers_to_very_many_agents_are_found(client: SyncClient, store: Counting) -> None:
-    settle(client, 2 * FEW)
+    settle(client, FEW + 4)
     saved = work(client)
     agents = [f"agent {n}" for n in range(40)]
     waiting = [client.handoff(saved, agent) for agent in agents] + offers(client, 1)
@@ -175,7 +176,7 @@ def test_offers_from_before_a_mark_stay_open_until_they_are_settled(
 ) -> None:
     early = offers(client, 3)
     client.accept(early[1], lease_seconds=3600)
-    settle(client, 2 * FEW)
+    settle(client, FEW + 4)
 
     assert inbox(client) == [early[0], early[2]]
     assert [take(client) for _ in early] == [early[0], early[2], None]
@@ -184,7 +185,7 @@ def test_offers_from_before_a_mark_stay_open_until_they_are_settled(
 def test_a_lease_that_ends_behind_a_mark_is_noticed(client: SyncClient) -> None:
     (early,) = offers(client, 1)
     client.accept(early, lease_seconds=SOON)
-    settle(client, 2 * FEW)
+    settle(client, FEW + 4)
 
     again = client.take("approver", timeout=100 * SOON)
 
@@ -195,7 +196,7 @@ def test_a_lease_that_ends_behind_a_mark_is_noticed(client: SyncClient) -> None:
 def test_every_way_to_make_an_offer_is_seen_behind_a_mark(
     client: SyncClient, tmp_path: Path
 ) -> None:
-    settle(client, 2 * FEW)
+    settle(client, FEW + 4)
     saved = work(client)
     quiet = client.handoff(saved, "approver", events=False)
     put = client.put(CheckpointBuilder("clerk").handoff("approver").build())
@@ -217,7 +218,7 @@ def test_an_offer_that_was_removed_and_comes_again_is_open(
     (offered,) = offers(client, 1)
     client.export(tmp_path / "bundle")
     client.expire(offered)
-    settle(client, 2 * FEW)
+    settle(client, FEW + 4)
     assert inbox(client) == []
 
     client.import_(tmp_path / "bundle")
@@ -237,7 +238,7 @@ def test_an_offer_that_expires_is_gone_for_all(client: SyncClient) -> None:
     saved = work(client)
     client.handoff(saved, "approver", ttl_seconds=0.001)
     lasting = client.handoff(saved, "approver", ttl_seconds=3600)
-    settle(client, 2 * FEW)
+    settle(client, FEW + 4)
 
     assert inbox(client) == [lasting]
     assert take(client) == lasting
@@ -254,7 +255,7 @@ def test_offers_of_earlier_holdfasts_are_found_and_then_marked(
     client: SyncClient, store: Counting
 ) -> None:
     early = client.handoff(work(client), "approver", events=False)
-    settle(client, 2 * FEW)
+    settle(client, FEW + 4)
     without_marks(store)
 
     assert inbox(client) == [early]
@@ -266,7 +267,7 @@ def test_offers_of_earlier_holdfasts_are_found_and_then_marked(
 
 def test_a_lost_mark_costs_reads_and_loses_nothing(client: SyncClient, store: Counting) -> None:
     waiting = offers(client, 2)
-    settle(client, 2 * FEW)
+    settle(client, FEW + 4)
     marks = {note.scope for note in store.notes(None) if note.scope.startswith("/marks/")}
     assert len(marks) == 1
     store.delete(marks)
@@ -275,11 +276,26 @@ def test_a_lost_mark_costs_reads_and_loses_nothing(client: SyncClient, store: Co
 
 
 def test_a_damaged_mark_is_told(client: SyncClient, store: Counting) -> None:
-    settle(client, 2 * FEW)
+    settle(client, FEW + 4)
     (*_, mark) = [note for note in store.notes(None) if note.scope.startswith("/marks/")]
     store.commit(NotesOnly((Note(mark.scope, "other", mark.body, mark.checksum),), {}))
 
     with pytest.raises(CheckpointIntegrityError, match="altered after it was written"):
+        take(client)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [None, {"places": {}}, {"places": {}, "open": {"id": 2**80}}, {"places": 1, "open": {}}],
+)
+def test_a_mark_of_another_shape_is_told(
+    client: SyncClient, store: Counting, value: object
+) -> None:
+    settle(client, FEW + 4)
+    (*_, mark) = [note for note in store.notes(None) if note.scope.startswith("/marks/")]
+    keep_notes(store, make_note(mark.scope, "other", value))
+
+    with pytest.raises(CheckpointIntegrityError, match="the mark of"):
         take(client)
 
 
@@ -371,10 +387,10 @@ def answered_questions(client: SyncClient, number: int) -> None:
 
 
 def test_answered_questions_are_not_read(client: SyncClient, store: Counting) -> None:
-    answered_questions(client, 4 * FEW)
+    answered_questions(client, 2 * FEW)
     ask(client, 2, 1000)
 
-    with store.at_most(LEFT):
+    with store.at_most(3 * FEW):
         waiting = client.pending()
 
     assert [each.args for each in waiting] == [(1000,), (1001,)]

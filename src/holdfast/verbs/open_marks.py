@@ -24,6 +24,7 @@ _MARKS = "/marks/"
 FEW = 32
 """Up to so much that is settled is looked at again and again; a mark would cost as much."""
 _TURN = 16
+_LARGEST = 2**63
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,10 @@ def last(engine: Engine, names: Collection[str]) -> Plan[dict[str, Mark]]:
 
 
 def _places_in(what: str, value: Mapping[Any, Any]) -> dict[str, int]:
-    if all(type(key) is str and type(place) is int for key, place in value.items()):
+    if all(
+        type(key) is str and type(place) is int and 0 <= place < _LARGEST
+        for key, place in value.items()
+    ):
         return dict(value)
     raise stored_values.damaged(what, "has something else where places were kept")
 
