@@ -173,7 +173,12 @@ def _look(engine: Engine, agent_id: str) -> Plan[tuple[list[Offer], int]]:
     """
     candidates = yield from open_offers.candidates(engine, agent_id)
     unsettled = yield from _unsettled(engine, candidates.infos)
-    yield from candidates.mark(engine, [offer.checkpoint_id for offer in unsettled])
+    if candidates.is_worth_a_mark(len(unsettled)):
+        if candidates.is_first:
+            yield from open_offers.begin(engine, agent_id)
+            candidates = yield from open_offers.candidates(engine, agent_id)
+            unsettled = yield from _unsettled(engine, candidates.infos)
+        yield from candidates.mark(engine, [offer.checkpoint_id for offer in unsettled])
     return unsettled, candidates.announced
 
 

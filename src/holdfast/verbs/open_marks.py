@@ -9,14 +9,17 @@ and without one all is looked through.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
 
+from holdfast.errors import NoteExistsError
 from holdfast.ids import new_id
 from holdfast.runtime import steps
 from holdfast.runtime.engine import Engine
 from holdfast.runtime.steps import Plan
+from holdfast.stores.base import Fence
 from holdfast.stores.capabilities import FindsLastNotes
 from holdfast.verbs import notes, stored_values
 
@@ -71,6 +74,22 @@ def write(engine: Engine, name: str, mark: Mark) -> Plan[None]:
     value = {"places": dict(mark.places), "open": dict(mark.open)}
     batch.add(engine, _MARKS + name, new_id(), value)
     yield from batch.write()
+
+
+def beginning(name: str) -> Fence:
+    """Return the note that is there before all is looked through for the first mark of a list.
+
+    What is written unless it is there needs no entry: it is seen by who looks after that.
+    """
+    return f"{_MARKS}{name}/begun", "begun"
+
+
+def begin(engine: Engine, name: str) -> Plan[None]:
+    """Write that note."""
+    batch = notes.NoteBatch()
+    batch.add(engine, *beginning(name), None)
+    with suppress(NoteExistsError):  # somebody began and was cut short, or is about to end
+        yield from batch.write()
 
 
 def ends(engine: Engine, scopes: Collection[str]) -> Plan[dict[str, int]]:

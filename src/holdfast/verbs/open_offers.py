@@ -1,8 +1,9 @@
 """Which offers to an agent may be open, found without reading those that are settled.
 
 An offer is announced on the channel of its target, or else entered under that, in the transaction
-that makes it. Where a mark says up to where all was looked through, only what it left open and
-what was entered since is read. Without one, the store is asked for all that was ever offered.
+that makes it; one that is imported, only once somebody has begun to leave marks. Where a mark says
+up to where all was looked through, only what it left open and what was entered since is read.
+Without one, the store is asked for all that was ever offered.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from holdfast.model import CheckpointInfo
 from holdfast.runtime import steps
 from holdfast.runtime.engine import Engine
 from holdfast.runtime.steps import Plan
-from holdfast.stores.base import Query
+from holdfast.stores.base import Fence, Query
 from holdfast.stores.capabilities import ListsTargets
 from holdfast.verbs import events, notes, open_marks, stored_values
 from holdfast.verbs.open_marks import Mark
@@ -37,18 +38,23 @@ class Candidates:
     """How far what was entered has been read."""
     gone: int
     """How many more were entered, and are there no more or are no offers to this agent."""
+    is_first: bool = False
+    """Whether there was no mark."""
 
     @property
     def announced(self) -> int:
         """The place up to which the agent's channel was read."""
         return self.places.get(_channel_scope(self.agent_id) or "", 0)
 
+    def is_worth_a_mark(self, unsettled: int) -> bool:
+        """Return whether much of what was looked at is settled."""
+        settled = self.gone + len(self.infos) - unsettled
+        return open_marks.is_worth_it(settled, unsettled)
+
     def mark(self, engine: Engine, unsettled: list[str]) -> Plan[None]:
-        """Leave a mark, if much of what was looked at is settled."""
-        settled = self.gone + len(self.infos) - len(unsettled)
-        if open_marks.is_worth_it(settled, len(unsettled)):
-            mark = Mark(self.places, dict.fromkeys(unsettled, 0))
-            yield from open_marks.write(engine, _own_scope(self.agent_id), mark)
+        """Leave a mark."""
+        mark = Mark(self.places, dict.fromkeys(unsettled, 0))
+        yield from open_marks.write(engine, _own_scope(self.agent_id), mark)
 
 
 def channel(agent_id: str) -> str:
@@ -79,6 +85,17 @@ def enter(engine: Engine, batch: notes.NoteBatch, info: CheckpointInfo) -> None:
         batch.add(engine, _own_scope(info.handoff_target), new_id(), value, info.expires_at)
 
 
+def needs_no_entry(info: CheckpointInfo) -> Fence | None:
+    """Return what an offer may be written unless it is there, without an entry."""
+    target = info.handoff_target
+    return None if target is None else open_marks.beginning(_own_scope(target))
+
+
+def begin(engine: Engine, agent_id: str) -> Plan[None]:
+    """See that from now on every offer to an agent has an entry: all is to be looked through."""
+    yield from open_marks.begin(engine, _own_scope(agent_id))
+
+
 def candidates(engine: Engine, agent_id: str) -> Plan[Candidates]:
     """Return all offers to an agent that are open, and some that are not."""
     name = _own_scope(agent_id)
@@ -86,7 +103,7 @@ def candidates(engine: Engine, agent_id: str) -> Plan[Candidates]:
     if mark is not None:
         return (yield from _since(engine, agent_id, mark))
     places = yield from open_marks.ends(engine, _scopes(agent_id))
-    return Candidates(agent_id, (yield from steps.query(_ever(agent_id))), places, 0)
+    return Candidates(agent_id, (yield from steps.query(_ever(agent_id))), places, 0, True)
 
 
 def candidates_of_all(engine: Engine) -> Plan[list[CheckpointInfo]]:
