@@ -2,11 +2,15 @@
 
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
+
+from holdfast.stores.base import Commit, NotesOnly
+from holdfast.stores.redis.reads import batches
 from holdfast.stores.redis.store import RedisStore
 from holdfast.testing import crash_points
 from tests.redis_servers import shared_cluster, shared_server
@@ -104,6 +108,38 @@ class ByHand:
                 self.go_on()
         except StopIteration as end:
             return end.value
+
+
+def keep_all(store: RedisStore, commits: Iterable[Commit | NotesOnly]) -> None:
+    """Commit very many, some hundreds at a time."""
+    plans = store._plans
+    for some in batches(list(commits)):
+        calls = [plans._call_of(each, None).whole(plans.keys, each.chunks) for each in some]
+        answers = store._link.run(_only(calls))
+        assert {answer[0] for answer in answers} == {b"ok"}
+
+
+class Weighed:
+    """Looks at what is asked of the server, and how long the answer to a command is."""
+
+    def __init__(self, store: RedisStore, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.largest = 0
+        run = store._link.run
+        monkeypatch.setattr(store._link, "run", lambda plan: run(self._weighing(plan)))
+
+    def _weighing(self, plan: Any) -> Any:
+        answer = None
+        while True:
+            try:
+                batch = plan.send(answer)
+            except StopIteration as end:
+                return end.value
+            answer = yield batch
+            self.largest = max([self.largest, *map(_weight, answer)])
+
+
+def _weight(answer: Any) -> int:
+    return sum(map(_weight, answer)) if isinstance(answer, (list, tuple)) else 1
 
 
 def _only(batch: Any) -> Any:

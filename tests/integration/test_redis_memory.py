@@ -112,7 +112,9 @@ def test_where_nothing_tells_the_policy_that_is_said(
     assert concern in caplog.text
 
 
-@pytest.mark.parametrize("gone", ["records", "ids", "all", "session", "everything but records"])
+@pytest.mark.parametrize(
+    "gone", ["records", "ids", "all", "session", "everything but records", "all but one listing"]
+)
 def test_verify_names_each_checkpoint_that_is_listed_and_gone(gone: str, store: RedisStore) -> None:
     client = SyncClient(store)
     keys = store._plans.keys
@@ -124,6 +126,10 @@ def test_verify_names_each_checkpoint_that_is_listed_and_gone(gone: str, store: 
         "all": [keys.all],
         "session": [keys.session("a", "s")],
         "everything but records": [keys.ids, keys.all],
+        "all but one listing": [
+            *[keys.record(i) for i in saved],
+            *[keys.ids, keys.all, keys.sessions, keys.session("a", "s")],
+        ],
     }[gone]
     with shared_server().client() as server:
         server.delete(*dropped)

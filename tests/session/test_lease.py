@@ -441,14 +441,14 @@ def test_what_opening_reads_does_not_grow_with_earlier_openings(
 ) -> None:
     def opened() -> int:
         read: list[int] = []
-        decode = notes._with_values
+        decode = notes.with_values
 
         def counted(engine: Any, found: Any, *given: Any) -> Any:
             read.append(len(found))
             return decode(engine, found, *given)
 
         with monkeypatch.context() as patch:
-            patch.setattr(notes, "_with_values", counted)
+            patch.setattr(notes, "with_values", counted)
             with session():
                 pass
         return sum(read)

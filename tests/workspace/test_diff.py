@@ -1,8 +1,11 @@
 """What differs between two trees, in words a user of git knows."""
 
 import os
+from collections.abc import Collection
 from pathlib import Path
 
+from holdfast import SyncClient
+from holdfast.stores import FindsLastNotes, Note, Store, WrappedStore
 from holdfast.workspace import Workspace
 from tests.workspace.kit import put
 
@@ -143,3 +146,43 @@ def test_odd_names_and_long_texts_are_shown_on_a_line_each(
     assert "Files a/long and b/long differ, and are too long to be shown\n" in text
     assert "-one\x0ctwo\n+one\x0c2\n" in text
     assert "No newline" not in text
+
+
+class Counting(WrappedStore):
+    """Counts the notes that are read."""
+
+    def __init__(self, inner: Store) -> None:
+        super().__init__(inner)
+        self.read = 0
+
+    def notes(
+        self, scopes: Collection[str] | None, after: int = 0, limit: int | None = None
+    ) -> list[Note]:
+        found = super().notes(scopes, after, limit)
+        self.read += len(found)
+        return found
+
+    def last_notes(self, scopes: Collection[str], count: int) -> list[Note]:
+        able = self.inner.capability(FindsLastNotes)
+        assert able is not None
+        found = able.last_notes(scopes, count)
+        self.read += len(found)
+        return found
+
+
+def test_status_reads_no_more_after_many_snapshots(root: Path, client: SyncClient) -> None:
+    store = Counting(client.store)
+    (root / "a").write_text("0")
+    with SyncClient(store) as counted, Workspace(root, counted) as workspace:
+        for n in range(60):
+            (root / "a").write_text(str(n))
+            workspace.snapshot()
+        for n in range(12):
+            (root / "a").write_text(f"looked at {n}")
+            assert workspace.status().modified == ("a",)
+        before = store.read
+        (root / "a").write_text("changed")
+
+        assert workspace.status().modified == ("a",)
+
+    assert store.read - before <= 50

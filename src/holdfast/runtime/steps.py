@@ -29,6 +29,7 @@ from holdfast.stores.capabilities import (
     FindsNewest,
     ListsLost,
     ListsRoots,
+    ListsTargets,
     Waits,
 )
 
@@ -110,6 +111,11 @@ def last_notes(scopes: Collection[str], count: int) -> Plan[list[Note]]:
     answer: list[Note] = yield Ask(
         lambda store: _able(store, FindsLastNotes).last_notes(scopes, count)
     )
+    return answer
+
+
+def targets() -> Plan[list[str]]:
+    answer: list[str] = yield Ask(lambda store: _able(store, ListsTargets).targets())
     return answer
 
 

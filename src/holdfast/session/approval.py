@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
@@ -25,7 +25,9 @@ from holdfast.runtime import steps
 from holdfast.runtime.engine import Engine
 from holdfast.runtime.steps import Plan
 from holdfast.session.effects import FINAL, KINDS, WHOLE, Effect, call_text, copied
-from holdfast.verbs import events, notes, stored_values
+from holdfast.stores.base import Note
+from holdfast.verbs import events, notes, open_marks, stored_values
+from holdfast.verbs.open_marks import Mark
 
 if TYPE_CHECKING:
     from holdfast.session.open_session import OpenSession
@@ -34,6 +36,9 @@ logger = logging.getLogger("holdfast")
 
 ASKED = "/approvals"
 """Where all questions are noted, each under the id of its effect."""
+_LIST = "approvals"
+_BEHIND = timedelta(seconds=60)
+"""By how much clocks may differ before a question whose time is over is passed over."""
 _PATIENCE = 5.0
 _SHORTEST = 6
 
@@ -135,6 +140,8 @@ def ask(session: OpenSession, approval: Approval, effect: Effect) -> Plan[Effect
 def _wait(session: OpenSession, approval: Approval, effect: Effect) -> Plan[Decision]:
     """Leave a question, and wait until anybody, anywhere, has answered it."""
     engine = session.engine
+    if open_marks.is_turn(effect.id):
+        yield from _leave_mark(engine)
     expires = None
     if approval.expires_seconds is not None:
         expires = datetime.now(UTC) + timedelta(seconds=approval.expires_seconds)
@@ -209,7 +216,10 @@ def question(engine: Engine, effect_id: str) -> Plan[Question]:
     """Return the question about a call, by the id of the call or the beginning of it."""
     if len(checked_name("effect_id", effect_id)) < _SHORTEST:
         raise RunError(f"give at least {_SHORTEST} characters of the id, not {effect_id!r}")
-    found = [q for q in (yield from questions(engine)) if q.effect_id.startswith(effect_id)]
+    waiting = [asked for asked, _ in (yield from _unanswered(engine)).waiting]
+    found = [q for q in waiting if q.effect_id.startswith(effect_id)]
+    if not found:  # then it may have been decided of, or its time is over
+        found = [q for q in (yield from questions(engine)) if q.effect_id.startswith(effect_id)]
     if len(found) != 1:
         what = "no call waits" if not found else "several calls wait"
         raise RunError(f"{what} for approval under {effect_id!r}: see client.pending()")
@@ -218,30 +228,80 @@ def question(engine: Engine, effect_id: str) -> Plan[Question]:
 
 def pending(engine: Engine, agent_id: str | None) -> Plan[list[Question]]:
     """Return calls that wait for a decision, the oldest first."""
-    asked = yield from questions(engine)
     now = datetime.now(UTC)
-    waiting = [
+    return [
         q
-        for q in asked
+        for q, _ in (yield from _unanswered(engine)).waiting
         if (agent_id is None or q.agent_id == agent_id)
         and (q.expires_at is None or now < q.expires_at)
     ]
-    scopes = {f"/approval/{q.effect_id}" for q in waiting}
+
+
+@dataclass(frozen=True, slots=True)
+class _Unanswered:
+    """Questions that nobody has answered, as far as they were read."""
+
+    waiting: list[tuple[Question, int]]
+    """Each with its place; the oldest first."""
+    unread: dict[str, int]
+    """Those that cannot be read, by their id, with their places."""
+    end: int
+    """The place of the last that was looked at."""
+    answered: int
+    """How many more were looked at."""
+
+
+def _unanswered(engine: Engine) -> Plan[_Unanswered]:
+    """Return questions without an answer, but for those whose time was over a while ago.
+
+    What a mark says to be settled is not read.
+    """
+    mark = (yield from open_marks.last(engine, [_LIST])).get(_LIST)
+    found: list[tuple[Note, Any]] = []
+    end = 0 if mark is None else mark.places.get(ASKED, 0)
+    for place in () if mark is None else sorted(mark.open.values()):
+        one = yield from notes.read(engine, [ASKED], place - 1, 1, on_unknown="raw")
+        found += (each for each in one if each[0].seq == place)
+    found += yield from notes.read(engine, [ASKED], end, on_unknown="raw")
+    asked, unread = _read(found)
+    until = datetime.now(UTC) - _BEHIND
+    current = [each for each in asked if each[0].expires_at is None or until < each[0].expires_at]
+    scopes = {f"/approval/{q.effect_id}" for q, _ in current}
     answered = (yield from steps.notes(scopes)) if scopes else []
     done = {note.scope for note in answered}
-    return [q for q in waiting if f"/approval/{q.effect_id}" not in done]
+    waiting = [each for each in current if f"/approval/{each[0].effect_id}" not in done]
+    end = max([end, *(note.seq for note, _ in found)])
+    return _Unanswered(waiting, unread, end, len(asked) - len(waiting))
+
+
+def _leave_mark(engine: Engine) -> Plan[None]:
+    """Have the questions that are answered by now left out from the next look on."""
+    seen = yield from _unanswered(engine)
+    if open_marks.is_worth_it(seen.answered, len(seen.waiting) + len(seen.unread)):
+        left = {asked.effect_id: place for asked, place in seen.waiting} | seen.unread
+        yield from open_marks.write(engine, _LIST, Mark({ASKED: seen.end}, left))
 
 
 def questions(engine: Engine) -> Plan[list[Question]]:
     """Return all questions that were ever asked, the oldest first."""
-    found = []
-    for note, value in (yield from notes.read(engine, [ASKED], on_unknown="raw")):
+    asked, _ = _read((yield from notes.read(engine, [ASKED], on_unknown="raw")))
+    return [question for question, _ in asked]
+
+
+def _read(
+    found: Iterable[tuple[Note, Any]],
+) -> tuple[list[tuple[Question, int]], dict[str, int]]:
+    """Return the questions that notes hold, each with its place; and those that cannot be read."""
+    asked: list[tuple[Question, int]] = []
+    unread: dict[str, int] = {}
+    for note, value in found:
         try:
-            found.append(_asked(note.key, value))
+            asked.append((_asked(note.key, value), note.seq))
         except CheckpointIntegrityError as error:
             # One that was tampered with must not keep people from deciding of the others.
             logger.warning("a question under %r is not shown: %s", note.key, error.reason)
-    return found
+            unread[note.key] = note.seq
+    return asked, unread
 
 
 _KINDS: dict[str, stored_values.Kind] = {

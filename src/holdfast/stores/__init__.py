@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from holdfast.stores.capabilities import HasConcerns as HasConcerns
     from holdfast.stores.capabilities import ListsLost as ListsLost
     from holdfast.stores.capabilities import ListsRoots as ListsRoots
+    from holdfast.stores.capabilities import ListsTargets as ListsTargets
     from holdfast.stores.capabilities import OnDisk as OnDisk
     from holdfast.stores.capabilities import TellsChanges as TellsChanges
     from holdfast.stores.capabilities import Volatile as Volatile
@@ -86,6 +87,7 @@ _homes = {
         "HasConcerns",
         "ListsLost",
         "ListsRoots",
+        "ListsTargets",
         "OnDisk",
         "TellsChanges",
         "Volatile",

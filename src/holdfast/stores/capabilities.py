@@ -47,6 +47,14 @@ class FindsSessions(Protocol):
 
 
 @runtime_checkable
+class ListsTargets(Protocol):
+    """Lists to whom checkpoints were ever handed off, however many these are."""
+
+    def targets(self) -> list[str]:
+        """Return the handoff targets of all records, each once."""
+
+
+@runtime_checkable
 class ListsLost(Protocol):
     """Has listings that may name what is not there any more."""
 

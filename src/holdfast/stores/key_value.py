@@ -206,13 +206,15 @@ class KeyValueStore(Store):
     ) -> list[Note]:
         self._check_open()
         now = datetime.now(UTC)
-        prefixes = [b"n"] if scopes is None else sorted({_scope(scope) for scope in scopes})
-        found = [
-            note
-            for prefix in prefixes
-            for _, value in self._scan(*_within(prefix))
-            if (note := _read_note(value)).seq > after and not note.is_expired(now)
-        ]
+        if scopes is None:
+            ranges = [_within(b"n")]
+        else:
+            ranges = [_past(scope, after) for scope in sorted(set(scopes))]
+        found: list[Note] = []
+        for bounds in ranges:
+            notes = (_read_note(value) for _, value in self._scan(*bounds))
+            wanted = (note for note in notes if note.seq > after and not note.is_expired(now))
+            found += wanted if scopes is None else islice(wanted, limit)
         return sorted(found, key=lambda note: note.seq)[:limit]
 
     def last_notes(self, scopes: Collection[str], count: int) -> list[Note]:
@@ -246,6 +248,11 @@ class KeyValueStore(Store):
             if not before:
                 return
             bound = before[0].end
+        if query.ids is not None:
+            placed = sorted(self._placed(set(query.ids)), key=lambda each: each.end)
+            older = (each for each in placed if bound is None or each.end < bound)
+            yield from older if query.oldest_first else reversed(list(older))
+            return
         prefix = b"t"
         if query.agent_id is not None and query.session_id is not None:
             prefix = _session(query.agent_id, query.session_id)
@@ -313,6 +320,12 @@ class KeyValueStore(Store):
 
 def _text(name: str) -> bytes:
     return name.encode("utf-8", "surrogatepass")
+
+
+def _past(scope: str, after: int) -> tuple[bytes, bytes]:
+    """Return where the notes of a scope past a place begin, and where those of the scope end."""
+    start, stop = _within(_scope(scope))
+    return start + b"%020d" % max(after + 1, 0), stop
 
 
 def _within(prefix: bytes) -> tuple[bytes, bytes]:

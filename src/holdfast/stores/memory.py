@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 from bisect import insort
-from collections.abc import Collection, Container
+from collections.abc import Collection, Container, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import islice, takewhile
 
 from holdfast.core.codec import pack, unpack
 from holdfast.errors import (
@@ -150,13 +151,21 @@ class MemoryStore(Locked, Store):
         now = datetime.now(UTC)
         with self._open():
             wanted = self._notes if scopes is None else set(scopes)
-            found = [note for scope in wanted for note in self._notes.get(scope, {}).values()]
-        found = [note for note in found if note.seq > after and not note.is_expired(now)]
+            found = [note for scope in wanted for note in self._newest(scope, now, after)]
         return sorted(found, key=lambda note: note.seq)[:limit]
 
     def last_notes(self, scopes: Collection[str], count: int) -> list[Note]:
-        parts = [self.notes([scope])[-count:] for scope in set(scopes)]
-        return sorted((note for part in parts for note in part), key=lambda note: note.seq)
+        now = datetime.now(UTC)
+        with self._open():
+            parts = [islice(self._newest(scope, now), count) for scope in set(scopes)]
+            found = [note for part in parts for note in part]
+        return sorted(found, key=lambda note: note.seq)
+
+    def _newest(self, scope: str, now: datetime, after: int = 0) -> Iterator[Note]:
+        """Give the notes of a scope past a place that have not expired, the last first."""
+        newest = reversed(self._notes.get(scope, {}).values())
+        past = takewhile(lambda note: note.seq > after, newest)
+        return (note for note in past if not note.is_expired(now))
 
     def tick(self) -> int:
         with self._open():
@@ -174,7 +183,9 @@ class MemoryStore(Locked, Store):
     def query(self, query: Query) -> list[CheckpointInfo]:
         now = datetime.now(UTC)
         with self._open():
-            admitted = [info for info in self._infos.values() if query.admits(info, now)]
+            named = self._infos if query.ids is None else self._infos.keys() & set(query.ids)
+            asked = (self._infos[each] for each in named)
+            admitted = [info for info in asked if query.admits(info, now)]
             places = {info.checkpoint_id: self._place_of(info.checkpoint_id) for info in admitted}
             bound = self._place_of(query.before) if query.before in self._places else None
         is_reversed = not query.oldest_first

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from holdfast.stores.base import Query, Store
+from holdfast.stores.capabilities import ListsTargets
 from holdfast.testing.samples import NEVER_SAVED, expired, ids, keep, make_commit
 from holdfast.testing.suite import Suite
 
@@ -183,6 +184,20 @@ class QuerySuite(Suite):
 
         assert store.query(Query(is_offered=True)) == [last.info, first.info]
         assert store.query(Query(is_offered=True, limit=1)) == [last.info]
+
+    def test_to_whom_records_were_handed_is_listed_once(self, store: Store) -> None:
+        able = store.capability(ListsTargets)
+        if able is None:
+            return
+        long = "t" * 128
+        names = {"a", "a b", "tester", "é", "\U0001f9ea", long, f"{long}1", f"{long}2", long[:127]}
+        assert able.targets() == []
+        keep(store, make_commit(), *(make_commit(handoff_target=name) for name in (*names, "a")))
+
+        found = able.targets()
+
+        assert len(found) == len(names)
+        assert set(found) == names
 
     def test_records_are_found_by_time_from_since_and_up_to_until(self, store: Store) -> None:
         _, first, second, _ = keep(

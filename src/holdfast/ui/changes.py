@@ -30,7 +30,7 @@ _HELD_EVERY = 1.0
 _ALL_EVERY = 5.0
 _SHARE = 100
 """Looking through all sessions takes at most one part in so many of the time."""
-_UNSEEN = ("/events/", "/workspaces/", "/objects")
+_UNSEEN = ("/events/", "/workspaces/", "/objects", "/offers/", "/marks/")
 """Where notes are kept of which no view shows anything."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from holdfast.errors import (
     CheckpointConflictError,
     CheckpointIntegrityError,
     CheckpointNotFoundError,
+    FencedError,
     InvalidArgumentError,
     MissingBaseError,
     NoteExistsError,
@@ -25,7 +26,8 @@ from holdfast.stores.base import Commit, NotesOnly, Query
 from holdfast.verbs.bundle_file import WITH_NOTES, WITHOUT_NOTES, Reader, Writer
 from holdfast.verbs.ids import resolve
 from holdfast.verbs.links import copy_linked, links_of
-from holdfast.verbs.notes import beneath, check
+from holdfast.verbs.notes import NoteBatch, beneath, check
+from holdfast.verbs.open_offers import enter, needs_no_entry
 from holdfast.verbs.progress import Progress
 from holdfast.verbs.read import find, verify_record
 
@@ -154,7 +156,7 @@ def import_(engine: Engine, file: str | Path, progress: Progress | None) -> Plan
                 if info.checkpoint_id not in known:
                     chunks = yield from steps.do(lambda i=info: reader.chunks_of(i))  # type: ignore[misc]
                     behind = tuple(filter(None, (before.get(session), info.parent_id)))
-                    added = yield from _bring(info, chunks, notes, behind, *last)
+                    added = yield from _bring(engine, info, chunks, notes, behind, *last)
                     if engine.shares_chunks:
                         last = info.checkpoint_id, chunks.keys()
                     new += added is not None
@@ -200,6 +202,7 @@ def _new_notes(engine: Engine, reader: Reader, checkpoint_id: str) -> Plan[Notes
 
 
 def _bring(
+    engine: Engine,
     info: CheckpointInfo,
     chunks: dict[bytes, bytes],
     notes: NotesOnly,
@@ -214,18 +217,36 @@ def _bring(
     Returns how many notes were new; None if the record is there.
     """
     fresh = {name: data for name, data in chunks.items() if name not in sent}
+    commit = Commit(
+        info,
+        {**fresh, **notes.chunks},
+        base,
+        needs_parent=False,
+        notes=notes.notes,
+        unless=needs_no_entry(info),
+        behind=behind,
+    )
     try:
         try:
-            commit = Commit(
-                info, {**fresh, **notes.chunks}, base, False, notes.notes, behind=behind
-            )
-            return (yield from _commit(commit))
-        except MissingBaseError:  # removed meanwhile, and its chunks perhaps too
-            commit = replace(commit, chunks={**chunks, **notes.chunks}, base=None)
-            return (yield from _commit(commit))
+            return (yield from _commit_based(commit, chunks))
+        except FencedError:
+            entry = NoteBatch()
+            enter(engine, entry, info)
+            beside = {**commit.chunks, **entry.chunks}
+            written = (*notes.notes, *entry.notes)
+            commit = replace(commit, chunks=beside, notes=written, unless=None)
+            return (yield from _commit_based(commit, chunks)) - len(entry.notes)
     except CheckpointConflictError:
         yield from _known([info])  # another process may be importing the same bundle
         return None
+
+
+def _commit_based(commit: Commit, chunks: Mapping[bytes, bytes]) -> Plan[int]:
+    """Commit without the chunks of the base, or with all if that is gone; as ``_commit``."""
+    try:
+        return (yield from _commit(commit))
+    except MissingBaseError:  # removed meanwhile, and its chunks perhaps too
+        return (yield from _commit(replace(commit, chunks={**chunks, **commit.chunks}, base=None)))
 
 
 def _commit(commit: Commit | NotesOnly) -> Plan[int]:

@@ -13,8 +13,9 @@ import os
 import socket
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from time import monotonic, time
+from datetime import UTC, datetime, timedelta
+from operator import attrgetter
+from time import monotonic
 from typing import Any, Literal, get_args
 
 from holdfast.core.contracts import Contract, check_contract, contract_name, contract_schema
@@ -29,8 +30,8 @@ from holdfast.model import Checkpoint, CheckpointInfo, checked_name, new_info
 from holdfast.runtime import steps
 from holdfast.runtime.engine import Engine
 from holdfast.runtime.steps import Plan
-from holdfast.stores.base import NOTE_TIES, Note, Query
-from holdfast.verbs import events, leases, notes, save, stored_values
+from holdfast.stores.base import Note, Query
+from holdfast.verbs import events, leases, notes, open_marks, open_offers, save, stored_values
 from holdfast.verbs.claims import Claim, last_claim
 from holdfast.verbs.read import ancestors, get_info, restore
 
@@ -38,8 +39,8 @@ DEFAULT_LEASE = 300.0
 """Seconds after which a claim that was neither renewed nor settled is open to others."""
 
 _LONGEST_REST = 30.0
-_BEHIND = 60.0
-"""Seconds by which the clocks of two machines may differ before an announcement is missed."""
+_BEHIND = timedelta(seconds=60)
+"""By how much the clocks of two machines may differ before an offer that expires is passed over."""
 
 _NO_CONTRACT = "1.0"
 """What releases up to 0.3 wrote into an offer that has no contract."""
@@ -125,7 +126,10 @@ def handoff(
         batch.add(engine, info.checkpoint_id, "contract", schema, info.expires_at)
     if publish:
         event = {"kind": "handoff", "from": source.agent_id, "session_id": source.session_id}
-        events.note(engine, batch, f"handoffs:{target}", info.checkpoint_id, event, ttl_seconds)
+        channel = open_offers.channel(target)
+        events.note(engine, batch, channel, info.checkpoint_id, event, ttl_seconds)
+    else:
+        open_offers.enter(engine, batch, info)
     if payload is None:
         return (yield from save.derive(engine, source, info, written=batch))
     yield from save.write(engine, info, payload, written=batch)
@@ -136,10 +140,46 @@ def inbox(engine: Engine, agent_id: str | None, every: bool = False) -> Plan[lis
     """Return the offers an agent, or any, may accept, the oldest first; all of them if asked."""
     if agent_id is not None:
         checked_name("agent_id", agent_id)
-    infos = yield from steps.query(Query(handoff_target=agent_id, is_offered=True))
-    offers = yield from _offers(engine, infos[::-1])
+    if every:
+        asked = Query(handoff_target=agent_id, is_offered=True, oldest_first=True)
+        return (yield from _offers(engine, (yield from steps.query(asked))))
+    if agent_id is not None:
+        infos = (yield from open_offers.candidates(engine, agent_id)).infos
+    else:
+        infos = sorted((yield from open_offers.candidates_of_all(engine)), key=_made)
     now = datetime.now(UTC)
-    return [offer for offer in offers if every or offer.is_open(now)]
+    unsettled = yield from _unsettled(engine, infos)
+    return [offer for offer in unsettled if offer.is_open(now) and not _is_over(offer, now)]
+
+
+_made = attrgetter("created_at", "checkpoint_id")
+
+
+def _unsettled(engine: Engine, infos: Iterable[CheckpointInfo]) -> Plan[list[Offer]]:
+    """Return those that nobody has settled, taken or not, and whose time may not be over."""
+    until = datetime.now(UTC) - _BEHIND
+    current = [info for info in infos if not info.is_expired(until)]
+    return [offer for offer in (yield from _offers(engine, current)) if offer.outcome is None]
+
+
+def _is_over(offer: Offer, now: datetime) -> bool:
+    return offer.expires_at is not None and now >= offer.expires_at
+
+
+def _look(engine: Engine, agent_id: str) -> Plan[tuple[list[Offer], int]]:
+    """Return the unsettled offers to an agent, and up to where its channel was read.
+
+    Where much was settled in between, it is left out from the next look on.
+    """
+    candidates = yield from open_offers.candidates(engine, agent_id)
+    unsettled = yield from _unsettled(engine, candidates.infos)
+    if candidates.is_worth_a_mark(len(unsettled)):
+        if candidates.is_first:
+            yield from open_offers.begin(engine, agent_id)
+            candidates = yield from open_offers.candidates(engine, agent_id)
+            unsettled = yield from _unsettled(engine, candidates.infos)
+        yield from candidates.mark(engine, [offer.checkpoint_id for offer in unsettled])
+    return unsettled, candidates.announced
 
 
 def offer(engine: Engine, checkpoint_id: str) -> Plan[Offer]:
@@ -261,15 +301,13 @@ def take(
     timeout: float | None,
 ) -> Plan[Checkpoint | None]:
     """Accept the oldest open offer to an agent as soon as there is one; None in the end."""
-    channel = f"handoffs:{checked_name('agent_id', agent_id)}"
+    channel = open_offers.channel(checked_name("agent_id", agent_id))
     deadline = None if timeout is None else monotonic() + timeout
-    at = int((time() - _BEHIND) * 1e6) * NOTE_TIES
     while True:
-        for event in (yield from events.read(engine, channel, at)):
-            at = int(event.cursor)
-        every = yield from inbox(engine, agent_id, every=True)
-        for found in every:
-            if found.is_open():
+        unsettled, at = yield from _look(engine, agent_id)
+        now = datetime.now(UTC)
+        for found in unsettled:
+            if found.is_open() and not _is_over(found, now):
                 try:
                     return (
                         yield from accept(
@@ -278,7 +316,7 @@ def take(
                     )
                 except (CheckpointNotFoundError, HandoffError):
                     continue  # it expired, or another worker was faster
-        left = _next_look(every)
+        left = _next_look(unsettled)
         if deadline is not None:
             left = min(left, deadline - monotonic())
             if left <= 0:
@@ -289,7 +327,7 @@ def take(
 def _next_look(offers: Iterable[Offer]) -> float:
     """Return seconds until the first lease ends, which nobody announces."""
     now = datetime.now(UTC)
-    ends = [o.claimed_until for o in offers if o.outcome is None and o.claimed_until is not None]
+    ends = [o.claimed_until for o in offers if o.claimed_until is not None]
     return min([_LONGEST_REST, *(max(0.01, (end - now).total_seconds()) for end in ends)])
 
 
@@ -343,6 +381,8 @@ def settle(
         raise HandoffError(
             found.checkpoint_id, f"is not yours to complete: {found.worker or 'nobody'} holds it"
         )
+    if open_marks.is_turn(found.checkpoint_id):
+        yield from _look(engine, found.to_agent)
     batch = notes.NoteBatch()
     value = {"outcome": outcome, "reason": reason, "worker": claim.worker if claim else None}
     batch.add(engine, found.checkpoint_id, SETTLED, value, found.expires_at)

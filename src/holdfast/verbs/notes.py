@@ -70,7 +70,7 @@ def read(
 ) -> Plan[list[tuple[Note, Any]]]:
     """Return notes in the order they were written, each with its value."""
     found = yield from steps.notes(scopes, after, limit)
-    return (yield from _with_values(engine, found, on_unknown, trusts))
+    return (yield from with_values(engine, found, on_unknown, trusts))
 
 
 def read_last(
@@ -81,12 +81,16 @@ def read_last(
         found = yield from steps.last_notes(scopes, count)
     else:
         found = yield from steps.notes(scopes)
-    return (yield from _with_values(engine, found, on_unknown))
+    return (yield from with_values(engine, found, on_unknown))
 
 
-def _with_values(
-    engine: Engine, notes: Sequence[Note], on_unknown: OnUnknown, trusts: Trusts | None = None
+def with_values(
+    engine: Engine,
+    notes: Sequence[Note],
+    on_unknown: OnUnknown = "raise",
+    trusts: Trusts | None = None,
 ) -> Plan[list[tuple[Note, Any]]]:
+    """Return notes that were read, each with its value."""
     roots: list[bytes] = []
     whole: dict[bytes, bytes] = {}
     for note in notes:

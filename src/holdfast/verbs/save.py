@@ -38,6 +38,7 @@ from holdfast.verbs.claims import Claim
 from holdfast.verbs.events import note as announce
 from holdfast.verbs.ids import resolve
 from holdfast.verbs.notes import NoteBatch
+from holdfast.verbs.open_offers import enter
 from holdfast.verbs.read import get_info, restore
 
 
@@ -252,7 +253,9 @@ def put(engine: Engine, checkpoint: Checkpoint) -> Plan[str]:
         raise InvalidArgumentError(f"put() takes a Checkpoint, not {type(checkpoint).__name__}")
     check_record(checkpoint.info("", 0))
     session = (checkpoint.agent_id, checkpoint.session_id)
-    writer = _Writer(engine, checkpoint.payload(), claim=engine.claim(session))
+    written = NoteBatch()
+    enter(engine, written, checkpoint.info("", 0))
+    writer = _Writer(engine, checkpoint.payload(), written=written, claim=engine.claim(session))
     writer.encode(checkpoint.parent_id)
     info = checkpoint.info(writer.encoded.root.hex(), writer.encoded.size)
     check_known(info)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -21,7 +21,7 @@ from holdfast.errors import (
 from holdfast.ids import new_id
 from holdfast.model import Checkpoint, moment
 from holdfast.runtime import SyncRuntime
-from holdfast.stores.base import NOTE_TIES, Note, NotesOnly, Query, Store
+from holdfast.stores.base import NOTE_TIES, Note, NotesOnly, Query, Store, end_of_page
 from holdfast.stores.capabilities import TellsChanges
 from holdfast.verbs import notes
 from holdfast.verbs.read import restore
@@ -35,6 +35,9 @@ PARTIAL = "partial"
 """Marks the note of a restore of some paths."""
 PATHS = "paths"
 """Which they were; notes of earlier versions do not say."""
+_FIRST = 8
+"""So many notes are read first by who looks for the last of some kind."""
+_PAGE = 500
 _TREE_ID = re.compile(r"[0-9a-f]{6,40}")
 
 
@@ -142,16 +145,35 @@ class Pins:
         ]
 
     def _notes(self, scopes: list[str] | None) -> list[tuple[Note, Any]]:
-        found = self._runtime.run(notes.read(self._runtime.engine, scopes))
-        return [(note, value) for note, value in found if note.scope.startswith(SCOPES)]
+        engine = self._runtime.engine
+        if scopes is not None:
+            return self._runtime.run(notes.read(engine, scopes))
+        found: list[tuple[Note, Any]] = []
+        after = 0
+        while page := self._store.notes(None, after, _PAGE):
+            after = end_of_page(page, after)
+            ours = [note for note in page if note.scope.startswith(SCOPES)]
+            found += self._runtime.run(notes.with_values(engine, ours))
+        return found
 
     def last(self) -> bytes | None:
         """Return the tree that was kept or restored (as a whole) last, if any was."""
-        for _, value in reversed(self._notes([self.scope])):
+        for value in self._newest_first():
             if value.get("kind") != LOOK and not value.get(PARTIAL):
                 link: ContentLink = value.get("target") or value["tree"]
                 return link.name
         return None
+
+    def _newest_first(self) -> Iterator[Any]:
+        """Give the values of this workspace's notes, reading as many as are asked for."""
+        engine, given, count = self._runtime.engine, 0, _FIRST
+        while True:
+            found = self._runtime.run(notes.read_last(engine, [self.scope], count))
+            newest = found[::-1]
+            yield from (value for _, value in newest[given:])
+            if len(found) < count:
+                return
+            given, count = len(found), 4 * count
 
     def restores_from(self, tree_id: str) -> list[tuple[bytes, list[bytes] | None]]:
         """Return the trees that restores led to from this one, each with the paths if chosen."""

@@ -10,17 +10,20 @@ from urllib.parse import quote
 from holdfast.core.chunk_format import decompress
 from holdfast.core.codec import unpack
 from holdfast.errors import HoldfastError
+from holdfast.stores.capabilities import FindsLastNotes
 
 if TYPE_CHECKING:
     from holdfast.cli.access.opening import LazyClient
     from holdfast.client import SyncClient
-    from holdfast.stores.base import Note, SessionInfo
+    from holdfast.stores.base import Note, SessionInfo, Store
 
 Standing = Literal["running", "waiting", "failed", "handed off", "ended", "stopped", "cut off"]
 _LAST_STEP = "end"
 """What a run calls its last checkpoint, when its program has come to its end."""
 
 _ASKED = "/approvals"
+_OF_ONE = 8
+"""More notes than one lease has that count: its first, renewals of late, and what gave it back."""
 
 
 def standing_of(client: SyncClient | LazyClient, session: SessionInfo) -> Standing | None:
@@ -79,10 +82,15 @@ def _last_leases(
     """Return whether the last lease was given back, whose it was, and until when, by scope."""
     noted: dict[str, list[Note]] = {}
     scopes = list(map(_scope, sessions))
-    for note in client.store.notes(scopes) if scopes else ():
+    for note in _newest(client.store, scopes) if scopes else ():
         noted.setdefault(note.scope, []).append(note)
     found = {scope: _last_lease(notes) for scope, notes in noted.items()}
     return {scope: last for scope, last in found.items() if last is not None}
+
+
+def _newest(store: Store, scopes: list[str]) -> list[Note]:
+    able = store.capability(FindsLastNotes)
+    return store.notes(scopes) if able is None else able.last_notes(scopes, _OF_ONE)
 
 
 def _last_lease(notes: list[Note]) -> tuple[bool, str, datetime] | None:

@@ -25,8 +25,8 @@ from holdfast.stores.objects.packs import (
     claim_of,
     names_in,
     packs_of,
-    sizes_of,
     scope_of,
+    sizes_of,
 )
 from holdfast.stores.objects.requests import (
     BlobPlan,

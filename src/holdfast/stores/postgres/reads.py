@@ -120,6 +120,10 @@ class PostgresReads:
         rows = yield from self._ask(sql.LAST_NOTES, keys, now(), count)
         return [note_of(row) for row in rows]
 
+    def targets(self) -> PostgresPlan[list[str]]:
+        """Return to whom checkpoints were handed off, each once."""
+        return [name for (name,) in (yield from self._ask(sql.TARGETS))]
+
     def match(self, prefix: str, limit: int, after: str = "") -> PostgresPlan[list[str]]:
         """Return ids by their beginning: UUIDs first, then all others."""
         past = key_of(after) if after else b""

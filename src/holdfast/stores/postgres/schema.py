@@ -725,6 +725,24 @@ LAST_NOTES = """
     ORDER BY n.seq
 """
 
+TARGETS = """
+    WITH RECURSIVE targets (head) AS (
+        (SELECT left(target, 128) FROM holdfast.checkpoints WHERE target IS NOT NULL
+            ORDER BY left(target, 128) LIMIT 1)
+        UNION ALL
+        SELECT (SELECT left(target, 128) FROM holdfast.checkpoints
+            WHERE target IS NOT NULL AND left(target, 128) > head
+            ORDER BY left(target, 128) LIMIT 1)
+        FROM targets WHERE head IS NOT NULL
+    )
+    SELECT head FROM targets WHERE length(head) < 128
+    UNION
+    SELECT c.target FROM targets t JOIN holdfast.checkpoints c
+        ON left(c.target, 128) = t.head AND c.target IS NOT NULL
+    WHERE length(t.head) = 128
+"""
+"""From one to the next: of each only its first entry in the index is read."""
+
 DECLARE_ROOTS = """
     DECLARE roots NO SCROLL CURSOR FOR SELECT root FROM holdfast.checkpoints
     WHERE $1::bigint IS NULL OR expires IS NULL OR expires > $1

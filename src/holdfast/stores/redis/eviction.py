@@ -128,6 +128,14 @@ def _lost_records(reads: RedisReads, expired: set[str | bytes]) -> RedisPlan[lis
             session, agent = parted(member)
             found.update((yield from _lost_in(reads, keys.session(agent, session))))
         low = b"(" + page[-1]
+    low, last = b"-", ""
+    while page := (yield from page_of(keys.agents, low)):
+        for member in page:
+            agent, _ = parted(member)
+            if agent != last:
+                found.update((yield from _lost_in(reads, keys.agent(agent))))
+            last = agent
+        low = b"(" + page[-1]
     return [(i, how) for i, how in sorted(found.items()) if i not in expired]
 
 

@@ -190,9 +190,7 @@ class RedisReads:
         if query.handoff_target is not None:
             return [Ordered(keys.targets, as_bytes(query.handoff_target) + b"\0")]
         if query.is_offered:
-            (members,) = yield [("ZRANGE", keys.targets, 0, -1)]
-            leads = {member.partition(b"\0")[0] + b"\0" for member in members}
-            return [Ordered(keys.targets, lead) for lead in sorted(leads)]
+            return [Ordered(keys.targets, lead) for lead in (yield from self._targets())]
         if session is not None or query.session_prefix is not None:
             sessions = yield from self._sessions(
                 agent, session, query.session_prefix or "", limit=_FEW + 1
@@ -214,9 +212,7 @@ class RedisReads:
             low = as_bytes(agent_id) + b"\0" + low
         key = self.keys.sessions if agent_id is None else self.keys.agents
         first, past = byte_bounds(low)
-        asked = ("ZRANGEBYLEX", key, b"[" + first, b"(" + past)
-        page = () if limit is None else ("LIMIT", 0, limit)
-        (members,) = yield [(*asked, *page)]
+        members = yield from members_of(key, b"[" + first, b"(" + past, limit)
         pairs = map(parted, members)
         return [pair if agent_id is not None else pair[::-1] for pair in pairs]
 
@@ -247,7 +243,7 @@ class RedisReads:
             ids = list(map(id_at, places))
             infos = yield from self._infos(ids)
             found += [infos[i] for i in ids if i in infos and query.admits(infos[i], now)]
-            page = max(limit - len(found), _SOME)  # much is left out, it seems
+            page = max(limit - len(found), 4 * page, _SOME)  # much is left out, it seems
         return found[:limit]
 
     def _all_of(
@@ -260,18 +256,47 @@ class RedisReads:
         """
         placed: dict[str, PlacedRecord] = {}
         gone: set[str] = set()
-        while sets:
-            pages = yield [each.page(low, high, None) for each in sets]
-            ids = {
-                id_at(at) for each, got in zip(sets, pages, strict=True) for at in each.places(got)
-            }
+        for page in chain((_LISTED, _LISTED), repeat(None)) if sets else ():
+            ids, before = yield from self._listed(sets, low, high, page)
             unseen = ids - placed.keys()
             placed.update((yield from self._records(unseen)))
             missing = unseen - placed.keys()
-            if missing <= gone:
+            if missing <= gone and (before is None or before == (yield [self._removals])):
                 break
             gone = missing
         return [info for _, info in sorted(placed.values(), reverse=True, key=_PLACE)]
+
+    def _listed(
+        self, sets: list[Ordered], low: bytes, high: bytes, page: int | None
+    ) -> RedisPlan[tuple[set[str], list[Any] | None]]:
+        """Return the ids in some sets, so many of each at a time.
+
+        And how many records had been removed before; None if all was listed at one moment.
+        """
+        found: set[str] = set()
+        before: list[Any] | None = None
+        parts = list(batches(sets)) if page is not None else [sets]
+        is_whole = len(parts) == 1
+        for part in parts:
+            left = [(each, high) for each in part]
+            while left:
+                asked = [each.page(low, below, page) for each, below in left]
+                removed, *pages = yield [self._removals, *asked]
+                before = before or [removed]
+                following: list[tuple[Ordered, bytes]] = []
+                for (each, _), got in zip(left, pages, strict=True):
+                    places = list(each.places(got))
+                    found.update(map(id_at, places))
+                    if len(places) == page:
+                        following.append((each, places[-1]))
+                left = following
+                is_whole = is_whole and not left
+        return found, None if is_whole else before
+
+    @property
+    def _removals(self) -> RedisCommand:
+        """Ask how many records were ever removed."""
+        return ("HGET", self.keys.totals, "removed")
 
     def roots(
         self, include_expired: bool, take: Callable[[list[bytes]], object]
@@ -283,9 +308,9 @@ class RedisReads:
         """
         gone: set[str] = set()
         for page in chain((_LISTED, _LISTED), repeat(-1)):
-            (before,) = yield [("HGET", self.keys.totals, "removed")]
+            before = yield [self._removals]
             missing = yield from self._roots_in(page, include_expired, take)
-            (after,) = yield [("HGET", self.keys.totals, "removed")]
+            after = yield [self._removals]
             if missing <= gone and (before == after or page < 0):
                 return
             gone = missing
@@ -374,10 +399,8 @@ class RedisReads:
 
     def expired(self) -> RedisPlan[dict[tuple[str, str], list[IndexEntry]]]:
         """Return records that have expired and were not swept yet, by session."""
-        now = microseconds(datetime.now(UTC))
-        (members,) = yield [("ZRANGEBYSCORE", self.keys.expiry, "-inf", now)]
         found: dict[tuple[str, str], list[IndexEntry]] = {}
-        for member in members:
+        for member in (yield from self._expired()):
             if member.startswith(b"r"):
                 filed = IndexEntry.expiring(member)
                 found.setdefault(filed.session, []).append(filed)
@@ -385,19 +408,25 @@ class RedisReads:
 
     def expired_notes(self) -> RedisPlan[list[bytes]]:
         """Return the place, scope and key of notes that have expired and were not swept yet."""
+        return [member[1:] for member in (yield from self._expired()) if member.startswith(b"n")]
+
+    def _expired(self) -> RedisPlan[list[bytes]]:
         now = microseconds(datetime.now(UTC))
-        (members,) = yield [("ZRANGEBYSCORE", self.keys.expiry, "-inf", now)]
-        return [member[1:] for member in members if member.startswith(b"n")]
+        return (yield from self._by_score(self.keys.expiry, "-inf", str(now)))
 
     def listed_chunks(self, low: str, high: str) -> RedisPlan[list[bytes]]:
-        """Return the names of chunks that were last written between two times, asked for in pages.
+        """Return the names of chunks that were last written between two times.
 
         One that is written again meanwhile may be left out: it is young.
         """
+        return (yield from self._by_score(self.keys.chunks, low, high))
+
+    def _by_score(self, key: bytes, low: str, high: str) -> RedisPlan[list[bytes]]:
+        """Return the members of a sorted set between two scores, asked for in pages."""
         found: list[bytes] = []
         offset = 0
         while True:
-            asked = ("ZRANGEBYSCORE", self.keys.chunks, low, high, "WITHSCORES")
+            asked = ("ZRANGEBYSCORE", key, low, high, "WITHSCORES")
             (page,) = yield [(*asked, "LIMIT", offset, 10 * BATCH)]
             names, scores = page[::2], page[1::2]
             found += names
@@ -451,6 +480,21 @@ class RedisReads:
             start, page = start + page, min(4 * page, BATCH)  # many have expired, it seems
         last = (note for notes in found.values() for note in notes[:count])
         return sorted(last, key=lambda note: note.seq)
+
+    def targets(self) -> RedisPlan[list[str]]:
+        """Return to whom checkpoints were handed off, from one to the next."""
+        return [as_text(lead[:-1]) for lead in (yield from self._targets())]
+
+    def _targets(self) -> RedisPlan[list[bytes]]:
+        """Return how the entries of each target begin."""
+        found: list[bytes] = []
+        low = b"-"
+        while True:
+            (first,) = yield [("ZRANGEBYLEX", self.keys.targets, low, "+", "LIMIT", 0, 1)]
+            if not first:
+                return found
+            found.append(first[0].partition(b"\0")[0] + b"\0")
+            low = b"(" + byte_bounds(found[-1])[1]
 
     def wait(self, scope: str, after: int, timeout: float) -> RedisPlan[None]:
         """Return once the scope may have a note past that place, or the time is over."""
@@ -539,15 +583,24 @@ def batches(items: list[Item], size: int = BATCH) -> Iterator[list[Item]]:
         yield items[start : start + size]
 
 
-def members_of(key: bytes) -> RedisPlan[list[bytes]]:
-    """Return all members of a sorted set whose scores are equal, asked for in pages."""
+def members_of(
+    key: bytes, low: bytes = b"-", high: bytes = b"+", limit: int | None = None
+) -> RedisPlan[list[bytes]]:
+    """Return the members of a sorted set whose scores are equal, asked for in pages."""
     found: list[bytes] = []
-    while page := (yield from page_of(key, b"(" + found[-1] if found else b"-")):
+    while limit is None or len(found) < limit:
+        count = 10 * BATCH if limit is None else min(limit - len(found), 10 * BATCH)
+        page = yield from page_of(key, low, count, high)
         found += page
+        if len(page) < count:
+            break
+        low = b"(" + page[-1]
     return found
 
 
-def page_of(key: bytes, low: bytes, count: int = 10 * BATCH) -> RedisPlan[list[bytes]]:
+def page_of(
+    key: bytes, low: bytes, count: int = 10 * BATCH, high: bytes = b"+"
+) -> RedisPlan[list[bytes]]:
     """Return the next members of a sorted set whose scores are equal; none at its end."""
-    (page,) = yield [("ZRANGEBYLEX", key, low, "+", "LIMIT", 0, count)]
+    (page,) = yield [("ZRANGEBYLEX", key, low, high, "LIMIT", 0, count)]
     return page  # type: ignore[no-any-return]

@@ -90,6 +90,9 @@ class _RedisMethods(PlannedStore):
     def last_notes(self, scopes: Collection[str], count: int) -> Any:
         return self._carry_out(self._plans.last_notes, scopes, count)
 
+    def targets(self) -> Any:
+        return self._carry_out(self._plans.targets)
+
     def roots(self, include_expired: bool, take: Callable[[list[bytes]], object]) -> Any:
         return self._carry_out(self._plans.roots, include_expired, take)
 

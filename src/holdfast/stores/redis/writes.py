@@ -274,13 +274,17 @@ class RedisWrites(RedisReads):
         return self._removal_of(IndexEntry.of(placed.info, placed.place), value)
 
     def _forget_scopes(self, scopes: list[str]) -> RedisPlan[None]:
-        orders = yield [("ZRANGE", self.keys.order(scope), 0, -1) for scope in scopes]
-        calls = [
-            self._forgetting(member[:SEQ], scope, as_text(member[SEQ:]))
-            for scope, members in zip(scopes, orders, strict=True)
-            for member in members
-        ]
-        yield from batches(calls)
+        left = scopes
+        while left:  # what was listed is forgotten by the next time
+            orders = yield [("ZRANGE", self.keys.order(scope), 0, BATCH - 1) for scope in left]
+            listed = list(zip(left, orders, strict=True))
+            calls = [
+                self._forgetting(member[:SEQ], scope, as_text(member[SEQ:]))
+                for scope, members in listed
+                for member in members
+            ]
+            yield from batches(calls)
+            left = [scope for scope, members in listed if len(members) == BATCH]
 
     def _forgetting(self, seq: bytes, scope: str, key: str) -> ScriptCall:
         keys = [self.keys.note(scope, key), self.keys.order(scope)]

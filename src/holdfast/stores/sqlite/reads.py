@@ -98,6 +98,10 @@ class SqliteReads:
             rows += measured(db.execute(sql.LAST_NOTES, (*bounds, key, count)))
         return sorted(rows, key=itemgetter(0))
 
+    def targets(self, db: sqlite3.Connection) -> list[str]:
+        """Return to whom checkpoints were handed off, each once."""
+        return [name for (name,) in db.execute(sql.TARGETS)]
+
     def match(self, db: sqlite3.Connection, prefix: str, limit: int, after: str) -> list[str]:
         """Return ids that begin so, in order: UUIDs first, then all others."""
         past = key_of(after) if after else b""

@@ -147,6 +147,16 @@ SELECT_NOTES = """
 
 BY_SEQ = "ORDER BY seq LIMIT ?"
 LAST_NOTES = f"{SELECT_NOTES} AND scope = ? ORDER BY seq DESC LIMIT ?"
+TARGETS = """
+    WITH RECURSIVE targets (name) AS (
+        SELECT min(target) FROM checkpoints WHERE target IS NOT NULL
+        UNION ALL
+        SELECT (SELECT min(target) FROM checkpoints WHERE target > name) FROM targets
+        WHERE name IS NOT NULL
+    )
+    SELECT name FROM targets WHERE name IS NOT NULL
+"""
+"""From one to the next: of each only its first entry in the index is read."""
 
 RECORD_COLUMNS = """
     c.seq, c.made, c.id, s.agent, s.session, c.parent, c.expires, c.target, c.root, c.size, c.body,

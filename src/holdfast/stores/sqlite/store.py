@@ -132,6 +132,9 @@ class SqliteStore(Store):
         rows = self._db.read(lambda db: self._reads.last_notes(db, scopes, count))
         return [note_of(row) for row in rows]
 
+    def targets(self) -> list[str]:
+        return self._db.read(self._reads.targets)
+
     def match(self, prefix: str, limit: int, after: str = "") -> list[str]:
         return self._db.read(lambda db: self._reads.match(db, prefix, limit, after))
 

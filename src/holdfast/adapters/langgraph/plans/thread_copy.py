@@ -12,6 +12,8 @@ from holdfast.model import CheckpointInfo
 from holdfast.runtime import steps
 from holdfast.runtime.steps import Plan
 from holdfast.stores.base import Commit, Note
+from holdfast.verbs.notes import NoteBatch
+from holdfast.verbs.open_offers import enter
 from holdfast.verbs.thread_names import thread_of
 
 
@@ -27,7 +29,7 @@ def copy_thread(context: SaverContext, source: str, target: str) -> Plan[None]:
         noted = yield from steps.notes([info.checkpoint_id])
         renamed = [Note.of(copy.checkpoint_id, n.key, n.body, n.expires_at) for n in noted]
         try:
-            yield from _commit(context, info, copy, tuple(renamed))
+            yield from _commit(context, info, copy, renamed)
         except (CheckpointConflictError, NoteExistsError):
             continue
 
@@ -43,13 +45,16 @@ def _in_thread(thread_id: str, info: CheckpointInfo) -> CheckpointInfo:
 
 
 def _commit(
-    context: SaverContext, source: CheckpointInfo, copy: CheckpointInfo, noted: tuple[Note, ...]
+    context: SaverContext, source: CheckpointInfo, copy: CheckpointInfo, renamed: list[Note]
 ) -> Plan[None]:
+    entry = NoteBatch()
+    enter(context.engine, entry, copy)
+    noted = (*renamed, *entry.notes)
     if context.engine.shares_chunks:
-        commit = Commit(copy, {}, source.checkpoint_id, False, noted)
+        commit = Commit(copy, entry.chunks, source.checkpoint_id, False, noted)
     else:
         record = yield from steps.load(source.checkpoint_id)
         chunks = {} if record is None else record.chunks
-        stored = {name: compress(raw) for name, raw in chunks.items()}
+        stored = {name: compress(raw) for name, raw in chunks.items()} | entry.chunks
         commit = Commit(copy, stored, None, False, noted)
     yield from steps.commit(commit)
