@@ -25,6 +25,8 @@ class NoteBatch:
     def __init__(self) -> None:
         self.notes: tuple[Note, ...] = ()
         self.chunks: dict[bytes, bytes] = {}
+        self.instead_of: tuple[Fence, ...] = ()
+        """The scopes and keys of notes that mean nothing beside these."""
 
     def add(
         self, engine: Engine, scope: str, key: str, value: Any, expires_at: datetime | None = None
@@ -43,12 +45,15 @@ class NoteBatch:
             body = uncompressed(pack(value, engine.allow_pickle))
         self.notes += (Note.of(scope, key, body, expires_at),)
 
-    def write(self, unless: Fence | None = None) -> Plan[None]:
+    def write(self, unless: Fence | None = None, is_quiet: bool = False) -> Plan[None]:
         """Write them, all or none; NoteExistsError if a scope has one of the keys.
 
-        FencedError if the note that is given is there.
+        FencedError if the note that is given is there. Nobody is woken by those that are quiet.
         """
-        yield from steps.commit(NotesOnly(self.notes, self.chunks, unless=unless))
+        written = NotesOnly(
+            self.notes, self.chunks, unless=unless, instead_of=self.instead_of, is_quiet=is_quiet
+        )
+        yield from steps.commit(written)
 
 
 def read(
