@@ -155,21 +155,34 @@ class PostgresWrites(PostgresReads):
         except UniqueViolation:
             # Another save of this id or note was committed meanwhile: now it can be seen.
             refusal = yield from self._keep(commit)
-        if refusal is not None and not (lost and (yield from self._is_kept(commit))):
-            raise self._refused(commit, refusal)
+        if refusal is not None:
+            if not (lost and (yield from self._is_kept(commit))):
+                raise self._refused(commit, refusal)
+            yield from self._ask(sql.FLUSH)
         crash_points.reach("postgres:committed")
 
     def _keep(self, commit: Commit | NotesOnly) -> PostgresPlan[str | None]:
-        """Keep all in one transaction, usually one statement; return why it was refused, if so."""
+        """Keep all in one statement, if it is not too large; return why it was refused, if so."""
         names = sorted(commit.chunks)
         record = (
             *(*record_values(commit), *note_columns(commit.notes)),
             *(*_conditions(commit), _tags_of(commit)),
         )
-        if sum(map(len, commit.chunks.values())) <= LARGE:
-            data = [commit.chunks[name] for name in names]
-            ((refusal,),) = yield from self._ask(sql.KEEP, names, data, *record)
-            return refusal  # type: ignore[no-any-return]
+        if sum(map(len, commit.chunks.values())) > LARGE:
+            return (yield from self._keep_in_parts(commit, names, record))
+        values = (names, [commit.chunks[name] for name in names], *record)
+        if _scopes_told(commit):
+            ((refusal,),) = yield from self._ask(sql.PUBLISH, *values, *_dropped(commit))
+        elif commit.instead_of:
+            ((refusal, _),) = yield from self._ask(sql.KEEP_INSTEAD, *values, *_dropped(commit))
+        else:
+            ((refusal,),) = yield from self._ask(sql.KEEP, *values)
+        return refusal  # type: ignore[no-any-return]
+
+    def _keep_in_parts(
+        self, commit: Commit | NotesOnly, names: list[bytes], record: Row
+    ) -> PostgresPlan[str | None]:
+        """Keep all in one transaction of several statements."""
         yield from self._run(sql.BEGIN)
         try:
             yield from self._run(sql.END_IDLE)
@@ -178,10 +191,14 @@ class PostgresWrites(PostgresReads):
                 data = [commit.chunks[name] for name in part]
                 yield from self._ask(sql.KEEP_CHUNKS, part, data)
             ((refusal,),) = yield from self._ask(sql.KEEP, names, None, *record)
+            if refusal is None and commit.instead_of:
+                yield from self._ask(sql.DROP_NOTES, *_dropped(commit))
         except UniqueViolation:
             yield from self._run(sql.ROLLBACK)
             raise
         yield from self._run(sql.COMMIT if refusal is None else sql.ROLLBACK)
+        if refusal is None and (told := _scopes_told(commit)):
+            yield from self._ask(sql.TELL, told)
         return refusal  # type: ignore[no-any-return]
 
     def _is_kept(self, commit: Commit | NotesOnly) -> PostgresPlan[bool]:
@@ -209,18 +226,21 @@ class PostgresWrites(PostgresReads):
         """Remove records and notes, in parts so that no save waits long."""
         removed = 0
         for part in pages([key_of(name) for name in checkpoint_ids], PART):
-            ((count,),) = yield from self._ask(sql.REMOVE, part)
+            ((count, _),) = yield from self._ask(sql.REMOVE, part)
             crash_points.reach("upkeep:part")
             removed += count
+        if checkpoint_ids:
+            yield from self._ask(sql.FLUSH)
         return removed
 
     def sweep(self, moment: datetime) -> PostgresPlan[int]:
         """Remove what has expired, in parts so that no save waits long."""
         removed, more = 0, True
         while more:
-            ((count, more),) = yield from self._ask(sql.SWEEP, microseconds(moment), PART)
+            ((count, more, _),) = yield from self._ask(sql.SWEEP, microseconds(moment), PART)
             crash_points.reach("upkeep:part")
             removed += count
+        yield from self._ask(sql.FLUSH)
         return removed
 
     def collect(
@@ -267,6 +287,19 @@ def _entering(commit: Commit | NotesOnly) -> Row:
     if isinstance(commit, Commit):
         session = session_name(commit.info.agent_id, commit.info.session_id)
     return (None if scope is None else key_of(scope), alone, session)
+
+
+def _scopes_told(commit: Commit | NotesOnly) -> list[bytes]:
+    """Return the names under which others may wait for what is noted."""
+    if isinstance(commit, NotesOnly) and commit.is_quiet:
+        return []
+    return [key_of(note.scope) for note in commit.notes if note.scope.startswith("/")]
+
+
+def _dropped(commit: Commit | NotesOnly) -> Row:
+    """Return the notes that mean nothing any more, as the function ``drop_notes`` takes them."""
+    scopes = [key_of(scope) for scope, _ in commit.instead_of]
+    return (scopes, [text_bytes(key) for _, key in commit.instead_of])
 
 
 def _conditions(commit: Commit | NotesOnly) -> Row:
