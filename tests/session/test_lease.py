@@ -460,3 +460,56 @@ def test_what_opening_reads_does_not_grow_with_earlier_openings(
         opened()
 
     assert opened() == before
+
+
+REPLACING = ["memory", "sqlite", "postgres"]
+
+
+def lease_notes(client: SyncClient) -> list[str]:
+    return [note.key for note in client.store.notes([leases.scope_of(AGENT, SESSION)])]
+
+
+@pytest.mark.parametrize("store", REPLACING)
+def test_a_lease_has_one_note_more_however_often_it_is_renewed(store: str, tmp_path: Path) -> None:
+    with SyncClient.open(url_of(store, tmp_path)) as client:
+        engine = client.runtime.engine
+        lease = client.runtime.run(leases.acquire(engine, AGENT, SESSION, 30.0, False))
+        for _ in range(5):
+            lease = client.runtime.run(held_leases.renew(engine, lease))
+            assert lease_notes(client) == ["lease/1", lease.renewal]
+        client.runtime.run(leases.release(engine, lease, leases.CLEAN, 0))
+
+        assert lease_notes(client) == ["lease/1", "lease/1/released"]
+
+
+@pytest.mark.parametrize("store", REPLACING)
+def test_of_earlier_openings_the_numbers_stay_and_how_the_last_ones_ended(
+    store: str, tmp_path: Path
+) -> None:
+    with SyncClient.open(url_of(store, tmp_path)) as client:
+        for _ in range(12):
+            with client.session(AGENT, session_id=SESSION):
+                pass
+
+        found = lease_notes(client)
+
+        assert [key for key in found if "released" not in key] == [
+            f"lease/{n}" for n in range(1, 13)
+        ]
+        ended = [f"lease/{n}/released" for n in (10, 11, 12)]
+        assert [key for key in found if "released" in key] == ended
+
+
+@pytest.mark.parametrize("store", REPLACING)
+def test_who_lost_the_session_long_ago_is_refused_whatever_was_noted_since(
+    store: str, tmp_path: Path, elsewhere: None
+) -> None:
+    with SyncClient.open(url_of(store, tmp_path)) as client:
+        engine = client.runtime.engine
+        old = client.runtime.run(leases.acquire(engine, AGENT, SESSION, 0.0, False))
+        for _ in range(12):
+            now = client.runtime.run(leases.acquire(engine, AGENT, SESSION, 0.0, True))
+            client.runtime.run(held_leases.renew(engine, now))
+
+        with pytest.raises(SessionLostError):
+            client.runtime.run(held_leases.renew(engine, old))

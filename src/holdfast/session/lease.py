@@ -87,8 +87,10 @@ def acquire(
     lease = SessionLease(scope, number, seconds, until, this_process(), _ending(last))
     batch = notes.NoteBatch()
     lease.note(engine, batch)
+    if last is not None:
+        batch.instead_of = tuple((scope, key) for key in last.past)
     try:
-        yield from batch.write()
+        yield from batch.write(is_quiet=True)
     except NoteExistsError:
         raise SessionBusyError(
             f"session {session_id!r} was opened by another process just now"
@@ -174,7 +176,8 @@ def release(engine: Engine, lease: SessionLease, left: str, unknown: int) -> Pla
     batch = notes.NoteBatch()
     value = {**lease.value(), "left": left, "unknown": unknown}
     batch.add(engine, lease.scope, f"{lease.key}/{leases.RELEASED}", value)
+    lease.replace_renewal(batch)
     try:
-        yield from batch.write()
+        yield from batch.write(is_quiet=True)
     except NoteExistsError:
         return

@@ -94,7 +94,7 @@ NOTE_TIES = 1024
 
 
 Fence = tuple[str, str]
-"""The scope and key of the note that whoever takes something over writes first."""
+"""The scope and key of a note, as that which whoever takes something over writes first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +119,8 @@ class Commit:
     Its place among others is then that of its time. One that is written now comes behind all of
     its session.
     """
+    instead_of: tuple[Fence, ...] = ()
+    """The scopes and keys of notes that mean nothing beside these: a store may remove them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +133,10 @@ class NotesOnly:
     """What ``Store.removals`` said; MissingBaseError if it says something else by now."""
     unless: Fence | None = None
     """As that of a commit."""
+    instead_of: tuple[Fence, ...] = ()
+    """As those of a commit."""
+    is_quiet: bool = False
+    """Whether nobody waits for them: a store that wakes who waits need not."""
 
 
 @dataclass(frozen=True, slots=True)

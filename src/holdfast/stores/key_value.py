@@ -111,7 +111,13 @@ class KeyValueStore(Store):
             puts |= self._noted(commit.notes, now)
             if isinstance(commit, Commit):
                 puts |= self._recorded(commit)
-            self._write(puts, ())
+            self._write(puts, self._replaced(commit))
+
+    def _replaced(self, commit: Commit | NotesOnly) -> list[bytes]:
+        """Return the keys of the notes that mean nothing any more."""
+        named = {_note_key(scope, key): scope for scope, key in commit.instead_of}
+        places = self._get(list(named))
+        return [*places, *(_scope(named[key]) + place for key, place in places.items())]
 
     def _check(self, commit: Commit | NotesOnly) -> None:
         if commit.unless is not None and self._get([_note_key(*commit.unless)]):

@@ -89,6 +89,8 @@ class MemoryStore(Locked, Store):
             for note in commit.notes:
                 self._last_seq = max(microseconds(now) * NOTE_TIES, self._last_seq + 1)
                 self._notes.setdefault(note.scope, {})[note.key] = replace(note, seq=self._last_seq)
+            for scope, key in commit.instead_of:
+                self._notes.get(scope, {}).pop(key, None)
             if isinstance(commit, Commit):
                 self._place(commit)
 

@@ -12,6 +12,7 @@ from holdfast.core.chunk_encoder import encode
 from holdfast.core.chunk_format import compress, decompress
 from holdfast.errors import (
     CheckpointConflictError,
+    FencedError,
     MissingBaseError,
     MissingParentError,
     NoteExistsError,
@@ -228,6 +229,30 @@ class NoteSuite(Suite):
 
         assert store.notes(None) == []
         assert store.query(Query()) == [there.info]
+
+    def test_what_notes_are_written_instead_of_may_go_and_nothing_else(self, store: Store) -> None:
+        commit = make_commit()
+        own = commit.info.checkpoint_id
+        keep_notes(store, *(make_note(scope, key) for scope in ("/log", own) for key in "ab"))
+        gone = (("/log", "a"), ("/log", "not there"), (own, "a"), ("/nowhere", "b"))
+
+        store.commit(NotesOnly((make_note("/log", "c"),), {}, instead_of=gone[:2]))
+        store.commit(replace(commit, notes=(make_note(own, "c"),), instead_of=gone[2:]))
+
+        for scope in ("/log", own):
+            assert [key for key in keys(store.notes([scope])) if key != "a"] == ["b", "c"]
+
+    def test_what_is_refused_takes_the_place_of_nothing(self, store: Store) -> None:
+        keep_notes(store, make_note("/log", "a"), make_note("/log", "fence"))
+        instead_of = (("/log", "a"),)
+
+        with pytest.raises(NoteExistsError):
+            store.commit(NotesOnly((make_note("/log", "a"),), {}, instead_of=instead_of))
+        written, fence = (make_note("/log", "b"),), ("/log", "fence")
+        with pytest.raises(FencedError):
+            store.commit(NotesOnly(written, {}, unless=fence, instead_of=instead_of))
+
+        assert keys(store.notes(["/log"])) == ["a", "fence"]
 
     def test_a_note_may_come_before_its_checkpoint_and_after_it(self, store: Store) -> None:
         commit = make_commit()

@@ -1,16 +1,18 @@
 """Leases: the right to work on something, for a time, that can be lost to one other at most.
 
 A lease is a numbered note, ``lease/1``, ``lease/2``, …, of which a scope has each once: of two who
-want the same number one wins. It is renewed by more notes under its number. Whatever its holder
-writes is written unless the next number is there, in the same transaction: one who was away for too
-long, and lost it to another, can write nothing that counts, whatever it still believes.
+want the same number one wins. It is renewed by more notes under its number, each instead of the one
+before. Whatever its holder writes is written unless the next number is there, in the same
+transaction: one who was away for too long, and lost it to another, can write nothing that counts,
+whatever it still believes. So the first note of each number stays, as nobody knows who is away;
+what else was noted of leases goes once others have followed.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -24,6 +26,8 @@ from holdfast.verbs.notes import NoteBatch
 
 RELEASED = "released"
 """What follows the number in the key of the note with which a lease is given back."""
+_REMEMBERED = 2
+"""How many leases before the last one are still told of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,8 @@ class Lease(ABC):
     number: int
     seconds: float
     until: datetime
+    renewal: str | None = field(default=None, kw_only=True, compare=False)
+    """The key of the note with which it was renewed last."""
 
     KIND: ClassVar[str]
     """How the keys of its notes begin."""
@@ -70,11 +76,17 @@ class Lease(ABC):
 
     def renewed(self, engine: Engine, batch: NoteBatch) -> Self:
         """Return the same lease for another while, whose note is added to what is to be written."""
-        again = replace(self, until=end_of(self.seconds))
-        expires_at = again.until if self.RENEWALS_EXPIRE else None
         key = f"{self.key}/{self.RENEWAL}{new_id()}"
+        again = replace(self, until=end_of(self.seconds), renewal=key)
+        expires_at = again.until if self.RENEWALS_EXPIRE else None
         batch.add(engine, self.scope, key, again.value(), expires_at)
+        self.replace_renewal(batch)
         return again
+
+    def replace_renewal(self, batch: NoteBatch) -> None:
+        """Have what is to be written take the place of the last renewal, if there was one."""
+        if self.renewal is not None:
+            batch.instead_of += ((self.scope, self.renewal),)
 
 
 L = TypeVar("L", bound=Lease)
@@ -90,7 +102,7 @@ def renew(engine: Engine, lease: L) -> Plan[L]:
     batch = NoteBatch()
     again = lease.renewed(engine, batch)
     try:
-        yield from batch.write(lease.fence)
+        yield from batch.write(lease.fence, is_quiet=True)
     except FencedError:
         raise lease.lost() from None
     return again
@@ -103,6 +115,8 @@ class LastLease:
     number: int
     told: dict[str, Any]
     is_released: bool = False
+    past: tuple[str, ...] = field(default=(), compare=False)
+    """The keys of notes that tell of leases long past."""
 
     @property
     def until(self) -> datetime:
@@ -128,14 +142,20 @@ def last_lease(
     A renewal that comes too late, as another holds it by then, counts for nothing.
     """
     last: LastLease | None = None
+    marks: list[tuple[int, str]] = []
     for key, value in noted:
         text, _, mark = key.removeprefix(f"{kind.KIND}/").partition("/")
         number = stored_values.number_in(what, text)
         told = stored_values.fields_of(what, value, kinds, needed)
+        if mark:
+            marks.append((number, key))
         if last is None or number > last.number:
             last = LastLease(number, told)
         elif number == last.number:
             # A renewal under way may be written after the lease was given back.
             is_released = last.is_released or mark == RELEASED
             last = LastLease(number, {**last.told, **told}, is_released)
-    return last
+    if last is None:
+        return None
+    past = tuple(key for number, key in marks if number <= last.number - _REMEMBERED)
+    return replace(last, past=past)

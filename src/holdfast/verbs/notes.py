@@ -29,6 +29,8 @@ class NoteBatch:
         self.linked: Mapping[bytes, bool] = {}
         """Chunks that what is written links to, each with whether it refers to more: they are
         there as long as a checkpoint is that links to them too."""
+        self.instead_of: tuple[Fence, ...] = ()
+        """The scopes and keys of notes that mean nothing beside these."""
 
     def take_linked(self) -> Plan[None]:
         """Write all that is linked once more: the checkpoint that had it may have been removed."""
@@ -52,12 +54,15 @@ class NoteBatch:
             body = uncompressed(pack(value, engine.allow_pickle))
         self.notes += (Note.of(scope, key, body, expires_at),)
 
-    def write(self, unless: Fence | None = None) -> Plan[None]:
+    def write(self, unless: Fence | None = None, is_quiet: bool = False) -> Plan[None]:
         """Write them, all or none; NoteExistsError if a scope has one of the keys.
 
-        FencedError if the note that is given is there.
+        FencedError if the note that is given is there. Nobody is woken by those that are quiet.
         """
-        yield from steps.commit(NotesOnly(self.notes, self.chunks, unless=unless))
+        written = NotesOnly(
+            self.notes, self.chunks, unless=unless, instead_of=self.instead_of, is_quiet=is_quiet
+        )
+        yield from steps.commit(written)
 
 
 def read(

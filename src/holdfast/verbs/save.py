@@ -171,6 +171,7 @@ class _Writer:
             self.written.notes,
             self.unless,
             self.follows,
+            instead_of=self.written.instead_of,
         )
 
     def record(self, info: CheckpointInfo, parent_id: str | None) -> CheckpointInfo:

@@ -623,6 +623,290 @@ MIGRATIONS = (
         RETURN _removed;
     END $$;
     """,
+    # 4
+    """
+    -- When the last sweep was: no collection under way removes a chunk that was written since.
+    ALTER TABLE holdfast.meta ADD COLUMN swept bigint;
+    UPDATE holdfast.meta SET swept = holdfast.now() WHERE program = 'holdfast';
+
+    -- Many sessions begin with an equal state. Its chunks are there, and whoever saves it says that
+    -- they are wanted still; but nobody waits for others who are just saying so. These may fail: a
+    -- chunk that was written since the last sweep stays all the same. For a sweep waits for all
+    -- saves that have begun, so who collects after it finds what they saved, and takes only what
+    -- was written before it.
+    CREATE FUNCTION holdfast.share_chunks(_names bytea[], _data bytea[], _swept bigint)
+    RETURNS void LANGUAGE plpgsql
+    -- Each is found by its name, whatever is known of the table, and planned once.
+    SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+    SET plan_cache_mode = force_generic_plan AS $$
+    DECLARE
+        _shared bytea[];
+    BEGIN
+        WITH free AS (
+            SELECT k.name FROM unnest(_names, _data) AS u (name, data)
+            JOIN holdfast.chunks k ON k.name = u.name AND k.data = u.data
+            ORDER BY k.name FOR NO KEY UPDATE OF k SKIP LOCKED
+        ), shared AS (
+            UPDATE holdfast.chunks c SET written = greatest(c.written, holdfast.now())
+            FROM free WHERE c.name = free.name RETURNING c.name
+        )
+        SELECT coalesce(array_agg(s.name), '{}') INTO _shared FROM shared AS s;
+        IF cardinality(_shared) < cardinality(_names) THEN
+            SELECT array_agg(u.name ORDER BY u.name), array_agg(u.data ORDER BY u.name)
+            INTO _names, _data FROM unnest(_names, _data) AS u (name, data)
+            WHERE u.name <> ALL (_shared) AND NOT EXISTS (
+                SELECT FROM holdfast.chunks k
+                WHERE k.name = u.name AND k.data = u.data AND k.written >= _swept
+            );
+            IF _names IS NOT NULL THEN
+                PERFORM holdfast.keep_chunks(_names, _data);
+            END IF;
+        END IF;
+    END $$;
+
+    CREATE FUNCTION holdfast.hold_chunks(_names bytea[], _data bytea[])
+    RETURNS void LANGUAGE plpgsql
+    SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
+    DECLARE
+        _new bytea[];
+        _swept bigint;
+    BEGIN
+        WITH new AS (
+            INSERT INTO holdfast.chunks (written, name, data)
+            SELECT holdfast.now(), u.name, u.data FROM unnest(_names, _data) AS u (name, data)
+            -- It would wait for who updates one. A scalar is always found by the index.
+            WHERE (SELECT true FROM holdfast.chunks k WHERE k.name = u.name) IS NULL
+            ON CONFLICT (name) DO NOTHING RETURNING name
+        )
+        SELECT array_agg(n.name) INTO _new FROM new AS n;
+        IF cardinality(_new) = cardinality(_names) THEN
+            RETURN;
+        ELSIF _new IS NOT NULL THEN
+            SELECT array_agg(u.name ORDER BY u.name), array_agg(u.data ORDER BY u.name)
+            INTO _names, _data FROM unnest(_names, _data) AS u (name, data)
+            WHERE u.name <> ALL (_new);
+        END IF;
+        SELECT swept INTO _swept FROM holdfast.meta WHERE program = 'holdfast';
+        PERFORM holdfast.share_chunks(_names, _data, _swept);
+    END $$;
+
+    CREATE OR REPLACE FUNCTION holdfast.keep_notes(
+        _scopes bytea[], _keys bytea[], _sums bytea[], _bodies bytea[], _expires bigint[]
+    ) RETURNS void LANGUAGE plpgsql AS $$
+    DECLARE
+        _scope bytea;
+        _seq bigint;
+    BEGIN
+        -- A reader who has seen a note of a named scope must not miss one that is committed later:
+        -- its writers go one after the other, from here to the end of the transaction.
+        FOR _scope IN
+            SELECT DISTINCT u.scope FROM unnest(_scopes) AS u (scope)
+            WHERE substr(u.scope, 1, 1) = '/' ORDER BY 1
+        LOOP
+            PERFORM pg_advisory_xact_lock(
+                hashtextextended('holdfast.notes ' || encode(_scope, 'hex'), 0));
+        END LOOP;
+        SELECT greatest(max(n.last) + 1, holdfast.now() * 1024) INTO _seq
+        FROM (SELECT DISTINCT u.scope FROM unnest(_scopes) AS u (scope)) AS s
+        CROSS JOIN LATERAL (SELECT max(seq) FROM holdfast.notes WHERE scope = s.scope) AS n (last);
+        FOR i IN 1 .. cardinality(_scopes) LOOP
+            LOOP
+                INSERT INTO holdfast.notes (seq, expires, scope, key, sum, body)
+                VALUES (_seq, _expires[i], _scopes[i], _keys[i], _sums[i], _bodies[i])
+                ON CONFLICT (seq) DO NOTHING;
+                _seq := _seq + 1;
+                EXIT WHEN FOUND;
+            END LOOP;
+        END LOOP;
+    END $$;
+
+    CREATE OR REPLACE FUNCTION holdfast.keep(
+        _names bytea[], _data bytea[], _base bytea, _needed bytea,
+        _seq bigint, _expires bigint, _size bigint, _id bytea, _parent bytea, _root bytea,
+        _beneath bytea[], _sum bytea, _target text, _body bytea,
+        _session_name bytea, _agent text, _session text,
+        _scopes bytea[], _keys bytea[], _note_sums bytea[], _bodies bytea[], _note_expires bigint[],
+        _unless_scope bytea, _unless_key bytea, _follows bytea, _behind bytea[],
+        _tags bigint[]
+    ) RETURNS text LANGUAGE plpgsql AS $$
+    DECLARE
+        _made bigint := _seq / 1024;
+        _last bigint;
+        _head bytea;
+        _key bigint;
+        _touched bigint;
+        _filed bigint[] := '{}';
+        _taken bigint;
+    BEGIN
+        PERFORM pg_advisory_xact_lock_shared(hashtextextended('holdfast.saves', 0));
+        PERFORM holdfast.enter(_unless_scope, _unless_scope = ANY (_scopes), _session_name);
+        IF _unless_scope IS NOT NULL AND EXISTS (
+            SELECT FROM holdfast.notes WHERE scope = _unless_scope AND key = _unless_key
+        ) THEN
+            RETURN 'fenced';
+        END IF;
+        IF _id IS NOT NULL THEN
+            IF EXISTS (SELECT FROM holdfast.checkpoints WHERE id = _id) THEN
+                RETURN 'conflict';
+            END IF;
+            IF _base IS NOT NULL
+                AND NOT EXISTS (SELECT FROM holdfast.checkpoints WHERE id = _base)
+            THEN
+                RETURN 'base';
+            END IF;
+            IF _needed IS NOT NULL AND _needed IS DISTINCT FROM _base
+                AND NOT EXISTS (SELECT FROM holdfast.checkpoints WHERE id = _needed)
+            THEN
+                RETURN 'parent';
+            END IF;
+        END IF;
+        IF _scopes IS NOT NULL THEN
+            SELECT u.number INTO _taken
+            FROM unnest(_scopes, _keys) WITH ORDINALITY AS u (scope, key, number)
+            WHERE EXISTS (
+                SELECT FROM holdfast.notes n WHERE n.scope = u.scope AND n.key = u.key
+            )
+            ORDER BY u.number LIMIT 1;
+            IF FOUND THEN
+                RETURN _taken;
+            END IF;
+        END IF;
+        IF _id IS NOT NULL THEN
+            SELECT key, touched, tags INTO _key, _touched, _filed
+            FROM holdfast.sessions WHERE name = _session_name;
+            IF NOT FOUND THEN
+                INSERT INTO holdfast.sessions (name, agent, session, touched)
+                VALUES (_session_name, _agent, _session, _seq >> 30)
+                ON CONFLICT (name) DO NOTHING RETURNING key INTO _key;
+                IF NOT FOUND THEN
+                    SELECT key INTO STRICT _key FROM holdfast.sessions WHERE name = _session_name;
+                END IF;
+                _filed := '{}';
+            END IF;
+            SELECT c.seq, c.id INTO _last, _head FROM holdfast.checkpoints c
+            WHERE c.session >= _key AND c.session <= _key
+            ORDER BY c.session DESC, c.seq DESC LIMIT 1;
+            IF _follows IS NOT NULL AND _follows <> coalesce(_head, '') THEN
+                RETURN 'head';
+            END IF;
+            IF _behind IS NOT NULL THEN
+                SELECT max(seq) INTO _last FROM holdfast.checkpoints WHERE id = ANY (_behind);
+            END IF;
+            IF _last >= _seq THEN
+                _seq := _last + 1;
+            END IF;
+            IF _beneath IS NULL AND _base IS NOT NULL THEN
+                SELECT beneath INTO _beneath FROM holdfast.checkpoints
+                WHERE id = _base AND root = _root;
+            END IF;
+            LOOP
+                INSERT INTO holdfast.checkpoints
+                    (seq, made, session, expires, size, id, parent, root, beneath, sum, target,
+                    body)
+                VALUES (_seq, nullif(_made, _seq >> 10), _key, _expires, _size, _id, _parent, _root,
+                    _beneath, _sum, _target, _body)
+                ON CONFLICT (seq) DO NOTHING;
+                EXIT WHEN FOUND;
+                SELECT coalesce(min(c.seq), _seq) + 1 INTO _seq FROM (
+                    SELECT c.seq FROM holdfast.checkpoints c WHERE c.seq >= _seq
+                        AND NOT EXISTS (
+                            SELECT FROM holdfast.checkpoints n WHERE n.seq = c.seq + 1
+                        )
+                    ORDER BY c.seq LIMIT 1
+                ) AS c;
+            END LOOP;
+            -- Most saves are of a session that was touched just now, and has their tags.
+            IF _touched IS NULL OR _touched < _seq >> 30 OR NOT _tags <@ _filed THEN
+                _tags := ARRAY(
+                    SELECT t FROM unnest(_tags) AS u (t)
+                    WHERE t <> ALL (_filed) AND t >> 32 << 32 <> ALL (_filed)
+                );
+                IF _touched IS NULL OR _touched < _seq >> 30 OR cardinality(_tags) > 0 THEN
+                    UPDATE holdfast.sessions SET touched = greatest(touched, _seq >> 30),
+                        tags = holdfast.tags_with(tags, _tags)
+                    WHERE key = _key;
+                END IF;
+            END IF;
+        END IF;
+        IF _data IS NULL THEN
+            UPDATE holdfast.chunks SET written = holdfast.now() WHERE name = ANY (_names);
+        ELSIF cardinality(_names) > 0 THEN
+            PERFORM holdfast.hold_chunks(_names, _data);
+        END IF;
+        IF _scopes IS NOT NULL THEN
+            PERFORM holdfast.keep_notes(_scopes, _keys, _note_sums, _bodies, _note_expires);
+        END IF;
+        RETURN NULL;
+    END $$;
+
+    -- Notes that mean nothing any more beside those that were just written.
+    CREATE FUNCTION holdfast.drop_notes(_scopes bytea[], _keys bytea[])
+    RETURNS void LANGUAGE plpgsql AS $$
+    BEGIN
+        FOR i IN 1 .. cardinality(_scopes) LOOP
+            DELETE FROM holdfast.notes WHERE scope = _scopes[i] AND key = _keys[i];
+        END LOOP;
+    END $$;
+
+    -- Wake those who wait for notes of named scopes, each by the hash of its name; or all.
+    CREATE FUNCTION holdfast.tell(_scopes bytea[]) RETURNS void LANGUAGE plpgsql AS $$
+    BEGIN
+        IF cardinality(_scopes) > 16 THEN
+            PERFORM pg_notify('holdfast_notes', '');
+        ELSE
+            PERFORM pg_notify('holdfast_notes', encode(sha256(s.scope), 'hex'))
+            FROM (SELECT DISTINCT u.scope FROM unnest(_scopes) AS u (scope)) AS s
+            WHERE substr(s.scope, 1, 1) = '/';
+        END IF;
+    END $$;
+
+    -- What keep does, for notes that others may wait for. Two locks have to be held to the end of
+    -- the transaction: that of the scope, and one that PostgreSQL takes for all who notify. So it
+    -- ends before the disk is waited for, which is done behind it: nothing is acknowledged before.
+    CREATE PROCEDURE holdfast.publish(
+        bytea[], bytea[], bytea, bytea, bigint, bigint, bigint, bytea, bytea, bytea, bytea[],
+        bytea, text, bytea, bytea, text, text, bytea[], bytea[], bytea[], bytea[], bigint[],
+        bytea, bytea, bytea, bytea[], bigint[], bytea[], bytea[], INOUT refusal text
+    ) LANGUAGE plpgsql AS $$
+    BEGIN
+        PERFORM set_config('synchronous_commit', 'off', true);
+        refusal := holdfast.keep(
+            $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19,
+            $20, $21, $22, $23, $24, $25, $26, $27
+        );
+        IF refusal IS NULL THEN
+            PERFORM holdfast.drop_notes($28, $29);
+            PERFORM holdfast.tell($18);
+        END IF;
+        COMMIT;
+        -- A transaction that writes nothing waits for no disk.
+        PERFORM pg_logical_emit_message(true, 'holdfast', '');
+    END $$;
+
+    -- Up to so many records and notes whose time has passed; whether there may be more.
+    CREATE OR REPLACE FUNCTION holdfast.sweep(
+        _now bigint, _limit bigint, OUT removed bigint, OUT more boolean
+    ) LANGUAGE plpgsql AS $$
+    DECLARE
+        _notes bigint;
+        _at bigint;
+    BEGIN
+        PERFORM pg_advisory_xact_lock(hashtextextended('holdfast.saves', 0));
+        -- Who has a clock that is a little ahead may collect by it.
+        _at := holdfast.now();
+        UPDATE holdfast.meta SET swept = least(greatest(_at, _now, swept), _at + 60000000)
+        WHERE program = 'holdfast';
+        DELETE FROM holdfast.notes WHERE seq IN (
+            SELECT seq FROM holdfast.notes WHERE expires <= _now ORDER BY expires LIMIT _limit
+        );
+        GET DIAGNOSTICS _notes = ROW_COUNT;
+        removed := holdfast.remove(ARRAY(
+            SELECT id FROM holdfast.checkpoints WHERE expires <= _now
+            ORDER BY expires LIMIT _limit
+        ));
+        more := greatest(removed, _notes) >= _limit;
+    END $$;
+    """,
 )
 """What leads from each version of the schema to the next; never edited once released."""
 
@@ -667,7 +951,17 @@ CREATE_META = """
 """
 WRITE_VERSION = "UPDATE holdfast.meta SET version = $1 WHERE program = 'holdfast'"
 
-KEEP = f"SELECT holdfast.keep({', '.join(f'${n}' for n in range(1, 28))})"
+_KEPT = ", ".join(f"${n}" for n in range(1, 28))
+KEEP = f"SELECT holdfast.keep({_KEPT})"
+KEEP_INSTEAD = f"""
+    WITH kept AS MATERIALIZED (SELECT holdfast.keep({_KEPT}) AS refusal)
+    SELECT refusal, CASE WHEN refusal IS NULL THEN holdfast.drop_notes($28, $29) END FROM kept
+"""  # noqa: S608
+PUBLISH = f"CALL holdfast.publish({_KEPT}, $28, $29, NULL)"
+TELL = "SELECT set_config('synchronous_commit', 'off', true), holdfast.tell($1)"
+DROP_NOTES = "SELECT holdfast.drop_notes($1, $2)"
+FLUSH = "SELECT pg_logical_emit_message(true, 'holdfast', '')::text"
+"""Wait until all that was seen so far is on disk, be it of others."""
 ENTER = "SELECT holdfast.enter($1, $2, $3)"
 KEEP_CHUNKS = "SELECT holdfast.keep_chunks($1, $2)"
 END_IDLE = "SET LOCAL idle_in_transaction_session_timeout = 60000"
@@ -813,8 +1107,10 @@ MATCH = """
     ORDER BY 1 LIMIT $6
 """
 
-REMOVE = "SELECT holdfast.remove($1)"
-SWEEP = "SELECT removed, more FROM holdfast.sweep($1, $2)"
+_FLUSHED_LATER = "set_config('synchronous_commit', 'off', true)"
+REMOVE = f"SELECT holdfast.remove($1), {_FLUSHED_LATER}"
+SWEEP = f"SELECT removed, more, {_FLUSHED_LATER} FROM holdfast.sweep($1, $2)"  # noqa: S608
+"""Saves wait for these, so the disk is waited for when all parts are done."""
 
 NOW = "SELECT holdfast.now()"
 OLD_CHUNKS = """

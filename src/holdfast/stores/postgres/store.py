@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Collection
+from concurrent.futures import wait
 from typing import Any, TypeVar
 
 from holdfast.errors import InvalidArgumentError, StoreClosedError
@@ -11,8 +13,8 @@ from holdfast.model import CheckpointInfo
 from holdfast.stores.async_base import AsyncStore
 from holdfast.stores.base import Commit, NotesOnly, Store
 from holdfast.stores.postgres import schema as sql
-from holdfast.stores.postgres.connection import ServerAddress, abandon
-from holdfast.stores.postgres.listen import Listeners
+from holdfast.stores.postgres.connection import ServerAddress
+from holdfast.stores.postgres.listen import LONGEST, Listener
 from holdfast.stores.postgres.pool import AsyncPool, Pool
 from holdfast.stores.postgres.reads import Operation
 from holdfast.stores.postgres.writes import PostgresWrites
@@ -84,7 +86,7 @@ class PostgresStore(_PostgresMethods, Store):
         self._size = pool_size
         self._pool = Pool(place, pool_size)
         self._pools = PerLoop(self._pool_for_loop, end=AsyncPool.close, leave=AsyncPool.forget)
-        self._listeners = Listeners(place)
+        self._listener = Listener(place)
         try:
             self._pool.run(lambda lost: self._plans.open())
         except BaseException:
@@ -99,13 +101,9 @@ class PostgresStore(_PostgresMethods, Store):
         return self._pool.run(operation)
 
     def wait(self, scope: str, after: int, timeout: float) -> None:
-        connection = self._listeners.listen()
-        try:  # looked at once more, now that nothing is missed
-            there = self.notes([scope], after, 1)
-        except BaseException:
-            abandon(connection)
-            raise
-        self._listeners.rest(connection, 0 if there else timeout)
+        with self._listener.listening(scope) as woken:
+            if not self.notes([scope], after, 1):  # looked at once more, now that nothing is missed
+                wait([woken], min(timeout, LONGEST))
 
     def async_store(self, threads: Threads) -> AsyncStore:
         return _AsyncPostgresStore(self)
@@ -114,7 +112,7 @@ class PostgresStore(_PostgresMethods, Store):
         self._pool.close()
         for pool in self._pools.take_all():
             pool.close()
-        self._listeners.close()
+        self._listener.close()
 
     def pool_of_the_loop(self) -> AsyncPool:
         """Return the connections of the running event loop."""
@@ -137,14 +135,9 @@ class _AsyncPostgresStore(_PostgresMethods):
         return self._store.pool_of_the_loop().run(operation)
 
     async def wait(self, scope: str, after: int, timeout: float) -> None:
-        listeners = self._store._listeners
-        connection = await listeners.listen_async()
-        try:
-            there = await self.notes([scope], after, 1)
-        except BaseException:
-            abandon(connection)
-            raise
-        await listeners.rest_async(connection, 0 if there else timeout)
+        async with self._store._listener.listening_async(scope) as woken:
+            if not await self.notes([scope], after, 1):
+                await asyncio.wait([woken], timeout=min(timeout, LONGEST))
 
     def capability(self, kind: type[C]) -> C | None:
         return self if isinstance(self, kind) else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Container, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 
@@ -156,12 +156,14 @@ class PostgresWrites(PostgresReads):
         except UniqueViolation:
             # Another save of this id or note was committed meanwhile: now it can be seen.
             refusal = yield from self._keep(commit)
-        if refusal is not None and not (lost and (yield from self._is_kept(commit))):
-            raise self._refused(commit, refusal)
+        if refusal is not None:
+            if not (lost and (yield from self._is_kept(commit))):
+                raise self._refused(commit, refusal)
+            yield from self._ask(sql.FLUSH)
         crash_points.reach("postgres:committed")
 
     def _keep(self, commit: Commit | NotesOnly) -> PostgresPlan[str | None]:
-        """Keep all in one transaction, usually one statement; return why it was refused, if so."""
+        """Keep all in one statement, if it is not too large; return why it was refused, if so."""
         names = sorted(commit.chunks)
         record = (
             *(*record_values(commit), *note_columns(commit.notes)),
@@ -169,20 +171,40 @@ class PostgresWrites(PostgresReads):
         )
         parts = _parts(names, commit.chunks)
         first = next(parts, ([], []))
-        if len(first[0]) == len(names):
-            ((refusal,),) = yield from self._ask(sql.KEEP, *first, *record)
-            return refusal  # type: ignore[no-any-return]
+        if len(first[0]) < len(names):
+            return (yield from self._keep_in_parts(commit, names, chain([first], parts), record))
+        values = (*first, *record)
+        if _scopes_told(commit):
+            ((refusal,),) = yield from self._ask(sql.PUBLISH, *values, *_dropped(commit))
+        elif commit.instead_of:
+            ((refusal, _),) = yield from self._ask(sql.KEEP_INSTEAD, *values, *_dropped(commit))
+        else:
+            ((refusal,),) = yield from self._ask(sql.KEEP, *values)
+        return refusal  # type: ignore[no-any-return]
+
+    def _keep_in_parts(
+        self,
+        commit: Commit | NotesOnly,
+        names: list[bytes],
+        parts: Iterable[tuple[list[bytes], list[bytes]]],
+        record: Row,
+    ) -> PostgresPlan[str | None]:
+        """Keep all in one transaction of several statements."""
         yield from self._run(sql.BEGIN)
         try:
             yield from self._run(sql.END_IDLE)
             yield from self._ask(sql.ENTER, *_entering(commit))  # before any chunk is locked
-            for part in chain([first], parts):
+            for part in parts:
                 yield from self._ask(sql.KEEP_CHUNKS, *part)
             ((refusal,),) = yield from self._ask(sql.KEEP, names, None, *record)
+            if refusal is None and commit.instead_of:
+                yield from self._ask(sql.DROP_NOTES, *_dropped(commit))
         except UniqueViolation:
             yield from self._run(sql.ROLLBACK)
             raise
         yield from self._run(sql.COMMIT if refusal is None else sql.ROLLBACK)
+        if refusal is None and (told := _scopes_told(commit)):
+            yield from self._ask(sql.TELL, told)
         return refusal  # type: ignore[no-any-return]
 
     def _is_kept(self, commit: Commit | NotesOnly) -> PostgresPlan[bool]:
@@ -210,18 +232,21 @@ class PostgresWrites(PostgresReads):
         """Remove records and notes, in parts so that no save waits long."""
         removed = 0
         for part in pages([key_of(name) for name in checkpoint_ids], PART):
-            ((count,),) = yield from self._ask(sql.REMOVE, part)
+            ((count, _),) = yield from self._ask(sql.REMOVE, part)
             crash_points.reach("upkeep:part")
             removed += count
+        if checkpoint_ids:
+            yield from self._ask(sql.FLUSH)
         return removed
 
     def sweep(self, moment: datetime) -> PostgresPlan[int]:
         """Remove what has expired, in parts so that no save waits long."""
         removed, more = 0, True
         while more:
-            ((count, more),) = yield from self._ask(sql.SWEEP, microseconds(moment), PART)
+            ((count, more, _),) = yield from self._ask(sql.SWEEP, microseconds(moment), PART)
             crash_points.reach("upkeep:part")
             removed += count
+        yield from self._ask(sql.FLUSH)
         return removed
 
     def collect(
@@ -268,6 +293,19 @@ def _entering(commit: Commit | NotesOnly) -> Row:
     if isinstance(commit, Commit):
         session = session_name(commit.info.agent_id, commit.info.session_id)
     return (None if scope is None else key_of(scope), alone, session)
+
+
+def _scopes_told(commit: Commit | NotesOnly) -> list[bytes]:
+    """Return the names under which others may wait for what is noted."""
+    if isinstance(commit, NotesOnly) and commit.is_quiet:
+        return []
+    return [key_of(note.scope) for note in commit.notes if note.scope.startswith("/")]
+
+
+def _dropped(commit: Commit | NotesOnly) -> Row:
+    """Return the notes that mean nothing any more, as the function ``drop_notes`` takes them."""
+    scopes = [key_of(scope) for scope, _ in commit.instead_of]
+    return (scopes, [text_bytes(key) for _, key in commit.instead_of])
 
 
 def _conditions(commit: Commit | NotesOnly) -> Row:

@@ -219,6 +219,7 @@ MATCH_UUID = "SELECT id FROM checkpoints WHERE id BETWEEN ? AND ? AND id > ? ORD
 MATCH_TEXT = "SELECT id FROM checkpoints WHERE id >= ? AND id < ? AND id > ? ORDER BY id LIMIT ?"
 DELETE = "DELETE FROM checkpoints WHERE id = ?"
 SESSION_OF = "SELECT session FROM checkpoints WHERE id = ?"
+DELETE_NOTE = "DELETE FROM notes WHERE scope = ? AND key = ?"
 DELETE_NOTES = "DELETE FROM notes WHERE seq IN (SELECT seq FROM notes WHERE scope = ? LIMIT ?)"
 EXPIRED = "SELECT id FROM checkpoints WHERE expires <= ? LIMIT ?"
 SWEEP_NOTES = "DELETE FROM notes WHERE seq IN (SELECT seq FROM notes WHERE expires <= ? LIMIT ?)"

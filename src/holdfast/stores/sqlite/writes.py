@@ -99,6 +99,9 @@ class SqliteWrites:
             (last,) = db.execute(sql.LAST_NOTE).fetchone()
             rows = map(note_row, count(max(now() * NOTE_TIES, last + 1)), commit.notes)
             db.executemany(sql.INSERT_NOTE, rows)
+        if commit.instead_of:
+            gone = [(key_of(scope), key) for scope, key in commit.instead_of]
+            db.executemany(sql.DELETE_NOTE, gone)
 
     def _insert_record(self, db: sqlite3.Connection, commit: Commit) -> None:
         info = commit.info

@@ -1,0 +1,1 @@
+"""Many processes that write to one PostgreSQL server, and what they wait for."""
