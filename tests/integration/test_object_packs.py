@@ -115,7 +115,7 @@ def test_a_large_state_is_sent_and_fetched_in_large_parts(
     assert counted.take() == {"PUT": 3}
 
     assert client.restore(saved).execution_state == state
-    assert counted.take() == {"GET": 3}
+    assert counted.take()["GET"] <= 4  # its chunks are asked for some at a time
     end(client)
 
 
