@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from holdfast.errors import DivergenceError, RunError, UnknownEffectError
@@ -27,8 +27,8 @@ from holdfast.session.effects import (
 )
 from holdfast.session.folding import Calls, Entry
 from holdfast.session.journal import CallJournal, divergence, key_of
-from holdfast.session.older import Older
 from holdfast.session.recorded import Parted, parted
+from holdfast.session.remembered import Remembered, look_back
 from holdfast.session.volumes import Shelf
 
 Noted = Iterable[tuple[str, Any]]
@@ -44,22 +44,6 @@ class Recalled:
     is_recorded: bool = False
     reused: Effect | None = None
     """A call made before whose output this one is given."""
-
-
-@dataclass(frozen=True)
-class Remembered:
-    """What closed volumes of the log tell of a call that the program is about to make."""
-
-    older: Older
-    """The volumes that were looked into."""
-    left: frozenset[str]
-    """Calls in them that newer entries said were left."""
-    keyed: Calls = field(default_factory=Calls)
-    """Calls of that tool under that key."""
-    final: Calls = field(default_factory=Calls)
-    """Equal calls that cannot be undone."""
-    reused: frozenset[str] = frozenset()
-    """Those of them whose output was given to another call."""
 
 
 @dataclass(frozen=True)
@@ -207,26 +191,10 @@ class CallHistory:
         that a model gave (``is_models``) does not make of an equal call another one.
         """
         while True:
-            remembered = yield from self._look_back(effect)
+            remembered = yield from look_back(self._shelf, self._log, effect)
             with self._lock:
-                if (remembered.older, remembered.left) == self._look_from():
+                if remembered.is_of(self._log):
                     return self._recalled(effect, again, is_models, remembered)
-
-    def _look_from(self) -> tuple[Older, frozenset[str]]:
-        """Return what decides of what volumes tell; what they hold never changes."""
-        return self._log.older, frozenset(self._log.known.left)
-
-    def _look_back(self, effect: Effect) -> Plan[Remembered]:
-        """Return what closed volumes tell of a call; few calls have to be looked for there."""
-        (older, left), shelf = self._look_from(), self._shelf
-        keyed = final = Calls()
-        reused = set[str]()
-        if older and effect.key is not None:
-            keyed = yield from older.with_key(shelf, effect.tool, effect.key)
-        if older and effect.is_final:
-            final = yield from older.final(shelf, effect.digest, left)
-            reused = yield from older.reusing(shelf, list(final.effects))
-        return Remembered(older, left, keyed, final, frozenset(reused))
 
     def _recalled(
         self, effect: Effect, again: bool, is_models: bool, remembered: Remembered
@@ -271,12 +239,11 @@ class CallHistory:
         """
         if not effect.is_final:
             return None
-        equal = remembered.final.overlaid(self._log.known)
-        equal |= {each.id: each for each in self._log.final(effect.digest)}
+        equal = remembered.equal_to(effect, self._log)
         found = next(
             (
                 each
-                for each in equal.values()
+                for each in equal
                 if (each.left or each.abandoned)
                 and each.status in ("done", "started")
                 and not self._is_reused(each.id, remembered)
@@ -300,7 +267,8 @@ class CallHistory:
         return known or self._journal.is_reused(effect_id)
 
     def _known_by_key(self, effect: Effect, key: str, remembered: Remembered) -> Effect | None:
-        known = next((call for call in self._keyed(effect, key, remembered) if _holds(call)), None)
+        same = remembered.under_key_of(effect, self._log)
+        known = next((call for call in same if _holds(call)), None)
         for call in self._journal.with_key(effect.tool, key):
             if call.id in self._under_way:
                 raise RunError(f"{call} is being made right now under the key {key!r}")
@@ -314,17 +282,11 @@ class CallHistory:
             )
         return known
 
-    def _keyed(self, effect: Effect, key: str, remembered: Remembered) -> list[Effect]:
-        """Return the calls of a tool under a key that are in the log, the oldest first."""
-        found = remembered.keyed.overlaid(self._log.known)
-        found |= {each.id: each for each in self._log.with_key(effect.tool, key)}
-        return list(found.values())
-
     def _identified(self, effect: Effect, remembered: Remembered) -> Effect:
         """Return the call with an id that it has again after a resume."""
         place = self._place_of(effect)
         if effect.key is not None:
-            before = len(self._keyed(effect, effect.key, remembered))
+            before = len(remembered.under_key_of(effect, self._log))
             before += len(self._journal.with_key(effect.tool, effect.key))
             parts: tuple[Any, ...] = (*self._session, "key", effect.key, before)
         else:

@@ -10,7 +10,7 @@ from holdfast.core.chunk_decoder import decode, references
 from holdfast.core.chunk_encoder import encode
 from holdfast.core.chunk_format import chunk_id, decompress, uncompressed
 from holdfast.core.codec import OnUnknown, Trusts, pack
-from holdfast.errors import CheckpointIntegrityError
+from holdfast.errors import CheckpointIntegrityError, StoreError
 from holdfast.model import checked_name
 from holdfast.runtime import steps
 from holdfast.runtime.engine import Engine
@@ -35,7 +35,13 @@ class NoteBatch:
     def take_linked(self) -> Plan[None]:
         """Write all that is linked once more: the checkpoint that had it may have been removed."""
         linked, self.linked = self.linked, {}
-        yield from copy_linked(linked, set(), self.chunks.update)
+        try:
+            yield from copy_linked(linked, set(), self.chunks.update)
+        except CheckpointIntegrityError as error:
+            raise StoreError(
+                "what this save links to was removed, with the checkpoints that held it "
+                f"({error.reason}): nothing was saved, open the session again"
+            ) from error
 
     def add(
         self, engine: Engine, scope: str, key: str, value: Any, expires_at: datetime | None = None
