@@ -26,7 +26,7 @@ from holdfast.stores.postgres.rows import (
     record_of,
     session_name,
 )
-from holdfast.stores.shared.misfiled import reasons
+from holdfast.stores.shared.misfiled import asked_for, reasons
 from holdfast.stores.shared.rows import Row, bound_of
 from holdfast.stores.shared.tags import numbers_of
 from holdfast.stores.shared.touched import is_by_sessions, span_of
@@ -255,7 +255,7 @@ class PostgresReads:
         wrong: list[tuple[str, str]] = []
         for part in pages([key_of(name) for name in known]):
             for key, place, touched, tags in (yield from self._ask(_FILED_AT, part)):
-                wrong += reasons(known[name_of(key)], place, touched, tags)
+                wrong += reasons(asked_for(known, name_of(key)), place, touched, tags)
         return wrong
 
     def stats(self) -> PostgresPlan[Stats]:

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping
 
-from holdfast.system.bytes_on_disk import BytesOnDisk
-
 _HELD = 32 * 2**20
 """Bytes that are held in memory, so that no state of usual size goes to disk."""
 
@@ -31,6 +29,8 @@ class HeldChunks:
         if self._room >= 0:
             self._room -= len(raw)
             if self._room < 0:
+                from holdfast.system.bytes_on_disk import BytesOnDisk
+
                 self._chunks = BytesOnDisk(dict(self._chunks))
         self._chunks[name] = raw
 

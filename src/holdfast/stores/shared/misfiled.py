@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Mapping
 from typing import Any
 
+from holdfast.errors import CheckpointIntegrityError
 from holdfast.model import CheckpointInfo
 from holdfast.stores.shared.tags import unfiled_in
 from holdfast.stores.shared.touched import span_of
+
+
+def asked_for(known: Mapping[str, CheckpointInfo], name: str) -> CheckpointInfo:
+    """Return the record that was asked for by its id; an error if another one was found by that."""
+    info = known.get(name)
+    if info is None:
+        raise CheckpointIntegrityError(
+            None, f"the index of ids leads to {name!r} in place of others"
+        )
+    return info
 
 
 def reasons(

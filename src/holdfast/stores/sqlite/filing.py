@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Collection, Iterator
 
 from holdfast.model import CheckpointInfo
-from holdfast.stores.shared.misfiled import reasons
+from holdfast.stores.shared.misfiled import asked_for, reasons
 from holdfast.stores.shared.tags import numbers_of
 from holdfast.stores.sqlite import schema as sql
 from holdfast.stores.sqlite.reads import batches
@@ -23,7 +23,8 @@ def misfiled(
         rows = db.execute(sql.FILED_AT.format(",".join("?" * len(keys))), keys).fetchall()
         sessions: dict[int, list[tuple[CheckpointInfo, int, object]]] = {}
         for key, place, session, touched in rows:
-            sessions.setdefault(session, []).append((known[name_of(key)], place, touched))
+            info = asked_for(known, name_of(key))
+            sessions.setdefault(session, []).append((info, place, touched))
         for session, found in sessions.items():
             filed = _filed(db, session, [info for info, _, _ in found])
             for info, place, touched in found:

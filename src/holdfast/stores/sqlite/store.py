@@ -27,7 +27,7 @@ from holdfast.stores.base import (
     checked_path,
 )
 from holdfast.stores.shared.rows import Row
-from holdfast.stores.sqlite import filing, writes
+from holdfast.stores.sqlite import writes
 from holdfast.stores.sqlite.connection import Connections, Durability
 from holdfast.stores.sqlite.pending import Pending
 from holdfast.stores.sqlite.reads import BATCH, SqliteReads
@@ -168,7 +168,9 @@ class SqliteStore(Store):
         self._db.read(lambda db: self._reads.roots(db, include_expired, take), is_long=True)
 
     def misfiled(self, infos: Collection[CheckpointInfo]) -> list[tuple[str, str]]:
-        return self._db.read(lambda db: list(filing.misfiled(db, infos)), is_long=True)
+        from holdfast.stores.sqlite.filing import misfiled
+
+        return self._db.read(lambda db: list(misfiled(db, infos)), is_long=True)
 
     def tick(self) -> tuple[int, int]:
         return self._db.data_version()
