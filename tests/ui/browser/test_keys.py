@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from playwright.sync_api import Route
 
 from holdfast import SyncClient
 from tests.ui import stories
@@ -65,6 +66,24 @@ def test_a_session_is_searched_chosen_and_opened_by_keys(viewer: Viewer) -> None
 
     viewer.page.wait_for_url(re.compile(f"session={SESSION}"))
     expect(viewer.find("checkpoint-row").first).to_be_visible()
+
+
+def test_what_is_shown_is_opened_by_keys_while_a_search_is_not_answered(viewer: Viewer) -> None:
+    viewer.go()
+    expect(viewer.find("session-row").first).to_be_visible()
+    asked = re.compile(r"/api/v1/sessions\?.*search=42")
+    held: list[Route] = []
+    viewer.page.route(asked, lambda route: held.append(route))
+
+    viewer.press("/")
+    with viewer.page.expect_request(asked):
+        viewer.page.keyboard.type("42")
+    viewer.press("Escape", "j", "Enter")
+
+    viewer.page.wait_for_url(re.compile("session="))
+    expect(viewer.find("checkpoint-row").first).to_be_visible()
+    for each in held:
+        each.continue_()
 
 
 def test_help_lists_the_keys_and_goes_away(viewer: Viewer) -> None:

@@ -44,6 +44,7 @@ export async function open(root, given) {
   let chosen = -1;
   let busy = false;
   let turn = 0;
+  let asksAnew = false; // what is shown stays, and answers to keys, until the answer is there
 
   const parameters = () => ({
     search: asked.search,
@@ -117,18 +118,19 @@ export async function open(root, given) {
   async function load() {
     turn += 1;
     const mine = turn;
-    const limit = Math.min(500, Math.max(100, rows.length, before.rows));
+    const limit = Math.min(500, Math.max(100, asksAnew ? 0 : rows.length, before.rows));
     const answer = await get("sessions", { ...parameters(), limit });
     if (mine !== turn) return;
     const was = rows[chosen] ? nameOf(rows[chosen]) : before.chosen;
     const fresh = answer.sessions;
-    if (rows.length > fresh.length && answer.next) {
+    if (!asksAnew && rows.length > fresh.length && answer.next) {
       const have = new Set(fresh.map(nameOf));
       rows = fresh.concat(rows.filter((row) => !have.has(nameOf(row))));
     } else {
       rows = fresh;
       next = answer.next;
     }
+    asksAnew = false;
     if (was) chosen = rows.findIndex((row) => nameOf(row) === was);
     options(agent, answer.agents || [], asked.agent, "all agents");
     options(framework, answer.frameworks || [], asked.framework, "all frameworks");
@@ -173,7 +175,7 @@ export async function open(root, given) {
     keep(asked);
     clearTimeout(timer);
     timer = setTimeout(() => {
-      rows = [];
+      asksAnew = true;
       next = null;
       list.box.scrollTop = 0;
       load().catch((error) => put(trouble, failure(error)));
