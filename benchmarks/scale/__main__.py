@@ -22,7 +22,7 @@ from benchmarks.scale.upkeep import WHAT, Kept, look_after
 
 PARTS = ("questions", "upkeep", "session")
 _SIZES, _CALLS = "10000,1000000", "100,1000,10000,100000"
-_QUICK_SIZES, _QUICK_CALLS = "600,2400", "10,40"
+_QUICK_SIZES, _QUICK_CALLS = "600,1200", "10,40"
 _LENGTH, _QUICK_LENGTH = 200, 40
 _EXPIRING = 20
 """One checkpoint of so many expires, before a sweep."""

@@ -71,6 +71,7 @@ def test_it_is_a_mapping_like_any_other() -> None:
 
 
 def test_its_file_has_no_name_and_goes_with_it(scratch: Path) -> None:
+    gc.collect()  # what other tests left
     before = open_files()
     found = filled()
 
