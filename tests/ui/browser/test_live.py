@@ -139,6 +139,7 @@ def test_a_page_that_nobody_sees_holds_no_connection_and_catches_up(
 
     viewer.page.evaluate(be_hidden, True)
     viewer.page.clock.fast_forward(11_000)
+    viewer.rest()  # what it asked for before is answered
     stories.steps(client, "walker", "walk", 1)
     beside = look(server).go()
     expect(beside.find("session-row", "walk")).to_be_visible()  # who looks is told
