@@ -54,7 +54,7 @@ def numbers_of(links: list[ContentLink]) -> list[int]:
 def test_volumes_come_in_order_and_by_their_numbers(count: int) -> None:
     kept = Volumes.of(grown(Volumes(), range(count)).as_value())
 
-    every = [each[0]["n"] for page in kept.pages(SHELF) for each in run(page)]
+    every = [entry["n"] for entry in run(SHELF.entries(run(kept.links(SHELF))))]
 
     assert every == list(range(count))
     assert kept.count == count

@@ -125,11 +125,7 @@ class Older:
 
     def entries(self, shelf: Shelf) -> Plan[list[Entry]]:
         """Return all entries of the volumes, the oldest first."""
-        found: list[Entry] = []
-        for page in self.volumes.pages(shelf):
-            for entries in (yield from page):
-                found += entries
-        return found
+        return (yield from shelf.entries((yield from self.volumes.links(shelf))))
 
     def with_key(self, shelf: Shelf, tool: str, key: str) -> Plan[Calls]:
         """Return the calls of a tool under a key."""

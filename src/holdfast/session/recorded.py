@@ -32,11 +32,8 @@ def parted(shelf: Shelf, log: CallLog, other: CallLog, noted: Iterable[Entry] = 
     Volumes that both have are not read.
     """
     rest = yield from part(shelf, log.older.volumes, other.older.volumes)
-    mine, theirs = Calls(), Calls()
-    for calls, volumes in ((mine, rest.mine), (theirs, rest.theirs)):
-        for start in range(0, len(volumes), _PAGE):
-            for entries in (yield from shelf.volumes(volumes[start : start + _PAGE])):
-                calls.extend(entries)
+    mine = Calls((yield from shelf.entries(rest.mine)))
+    theirs = Calls((yield from shelf.entries(rest.theirs)))
     theirs.extend([*other.older.standing.opened, *other.recent])
     mine.extend([*log.recent, *noted])
     later = [each for each in mine.effects.values() if each.id not in theirs.effects]
@@ -44,9 +41,6 @@ def parted(shelf: Shelf, log: CallLog, other: CallLog, noted: Iterable[Entry] = 
         known = yield from other.older.calls(shelf, [each.id for each in later])
         later = [each for each in later if each.id not in known.effects]
     return Parted(later, mine.compensated() - theirs.compensated())
-
-
-_PAGE = 50
 
 
 def calls_in(

@@ -7,7 +7,7 @@ a log grows with the logarithm of it, and logs that begin alike share all that t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -79,20 +79,25 @@ class Shelf:
     def volumes(self, links: Sequence[ContentLink]) -> Plan[list[list[Entry]]]:
         """Return the entries of volumes."""
         found = {link.name: self._volumes.get(link.name) for link in links}
-        missing = [name for name, entries in found.items() if entries is None]
-        stored = (yield from steps.fetch(missing)) if missing else {}
-        gone = [name for name in missing if name not in stored]
-        if gone:
-            raise CheckpointIntegrityError(None, f"chunk {gone[0].hex()} is missing")
-        whole = {name: checked(name, stored[name]) for name in missing}
+        missing = [link for link in links if found[link.name] is None]
+        raw = yield from self.read(missing)
+        whole = {link.name: data for link, data in zip(missing, raw, strict=True)}
         chunks = {**(yield from notes.beneath(whole.values())), **whole}
-        for name in missing:
+        for name in whole:
             value = decode(
                 name, chunks, on_unknown=self.on_unknown, allow_pickle=self.engine.allow_pickle
             )
             entries = found[name] = list(stored_values.items("a volume of calls", value))
             self._volumes.put(name, entries)
         return [found[link.name] or [] for link in links]
+
+    def entries(self, links: Sequence[ContentLink]) -> Plan[list[Entry]]:
+        """Return the entries of volumes in one, read some volumes at a time."""
+        found: list[Entry] = []
+        for start in range(0, len(links), _PAGE):
+            for entries in (yield from self.volumes(links[start : start + _PAGE])):
+                found += entries
+        return found
 
     def volume(self, entries: Sequence[Entry], into: dict[bytes, bytes]) -> ContentLink:
         """Close a volume; the chunks that it is kept in come ``into`` those to be written."""
@@ -165,16 +170,9 @@ class Volumes:
             for link in self.levels[level]
         ]
 
-    def pages(self, shelf: Shelf) -> Iterator[Plan[list[list[Entry]]]]:
-        """Return plans that read all, some volumes each, the oldest first."""
-        waiting = self._nodes()[::-1]
-
-        def page() -> Plan[list[list[Entry]]]:
-            links = yield from _first(shelf, waiting, _PAGE)
-            return (yield from shelf.volumes(links))
-
-        while waiting:
-            yield page()
+    def links(self, shelf: Shelf) -> Plan[list[ContentLink]]:
+        """Return links to all, the oldest first."""
+        return (yield from _every(shelf, self._nodes()[::-1]))
 
     def numbered(self, shelf: Shelf, numbers: Sequence[int]) -> Plan[dict[int, list[Entry]]]:
         """Return the entries of some volumes, by their numbers from 0."""

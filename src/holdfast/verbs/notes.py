@@ -84,14 +84,18 @@ def read(
     return (yield from with_values(engine, found, on_unknown, trusts))
 
 
+def last(engine: Engine, scopes: Collection[str], count: int) -> Plan[list[Note]]:
+    """Return the last notes of each of some scopes; or more of them, if the store cannot tell."""
+    if engine.can(FindsLastNotes):
+        return (yield from steps.last_notes(scopes, count))
+    return (yield from steps.notes(scopes))
+
+
 def read_last(
     engine: Engine, scopes: Collection[str], count: int, on_unknown: OnUnknown = "raise"
 ) -> Plan[list[tuple[Note, Any]]]:
     """Return the last notes of each of some scopes, each with its value; or more of them."""
-    if engine.can(FindsLastNotes):
-        found = yield from steps.last_notes(scopes, count)
-    else:
-        found = yield from steps.notes(scopes)
+    found = yield from last(engine, scopes, count)
     return (yield from with_values(engine, found, on_unknown))
 
 

@@ -16,11 +16,9 @@ from zlib import crc32
 
 from holdfast.errors import NoteExistsError
 from holdfast.ids import new_id
-from holdfast.runtime import steps
 from holdfast.runtime.engine import Engine
 from holdfast.runtime.steps import Plan
 from holdfast.stores.base import Fence
-from holdfast.stores.capabilities import FindsLastNotes
 from holdfast.verbs import notes, stored_values
 
 _MARKS = "/marks/"
@@ -97,11 +95,7 @@ def ends(engine: Engine, scopes: Collection[str]) -> Plan[dict[str, int]]:
 
     Asked for before all is looked through: what is entered meanwhile comes behind.
     """
-    if engine.can(FindsLastNotes):
-        found = yield from steps.last_notes(scopes, 1)
-    else:
-        found = yield from steps.notes(scopes)
-    return {note.scope: note.seq for note in found}
+    return {note.scope: note.seq for note in (yield from notes.last(engine, scopes, 1))}
 
 
 def is_worth_it(settled: int, unsettled: int) -> bool:

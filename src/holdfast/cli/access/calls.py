@@ -29,14 +29,17 @@ def calls_after(client: SyncClient, info: CheckpointInfo) -> list[Effect]:
 
 def calls_since(client: SyncClient, info: CheckpointInfo) -> list[Effect]:
     """Return the calls between the checkpoint before and this one."""
-    parents = client.store.query(Query(ids=[info.parent_id])) if info.parent_id else []
-    if not parents or not _kept(client, info):  # the first, or what was before is pruned
-        return calls_of(client, info)
-    return [call for call in calls_behind(client, parents[0], info) if not call.abandoned]
+    engine, run, kept = client.runtime.engine, client.runtime.run, _kept(client, info)
+    ids = [info.parent_id] if kept and info.parent_id else []
+    parents = client.store.query(Query(ids=ids)) if ids else []
+    if not parents:  # the first, or what was before is pruned
+        return run(calls_in(engine, kept))
+    behind = run(calls_between(engine, _kept(client, parents[0]), kept))
+    return [call for call in behind if not call.abandoned]
 
 
 def calls_behind(
-    client: SyncClient, before: CheckpointInfo, info: CheckpointInfo, noted: Sequence[Effect] = ()
+    client: SyncClient, before: CheckpointInfo, info: CheckpointInfo, noted: Sequence[Effect]
 ) -> list[Effect]:
     """Return the calls that a checkpoint, or what is noted on it, tells of beside another's."""
     earlier, later = _kept(client, before), _kept(client, info)
