@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,7 +11,16 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlencode, urlsplit
 
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Locator, Page
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Dialog,
+    Locator,
+    Page,
+    Request,
+    Route,
+)
 from playwright.sync_api import expect as expect
 
 from tests.servers import free_port
@@ -99,7 +109,10 @@ class Viewer:
         self.page.on("console", self._said)
         self.page.on("pageerror", lambda error: self.faults.append(f"error: {error}"))
         self.page.on("dialog", self._asked)
+        self._asked_for: set[Request] = set()
         self.page.on("request", self._requested)
+        self.page.on("requestfinished", self._is_over)
+        self.page.on("requestfailed", self._is_over)
         if server.login is None:
             self.page.goto(server.address)
             server.login = self.context.storage_state()
@@ -112,9 +125,13 @@ class Viewer:
         self.faults.append(f"dialog: {dialog.message}")
         dialog.dismiss()
 
-    def _requested(self, request: Any) -> None:
-        if not request.url.startswith((self.server.origin + "/", "data:", "blob:")):
+    def _requested(self, request: Request) -> None:
+        self._asked_for.add(request)
+        if not request.url.startswith((self.server.origin + "/", "data:", "blob:", "about:")):
             self.faults.append(f"asked elsewhere: {request.url}")
+
+    def _is_over(self, request: Request) -> None:
+        self._asked_for.discard(request)
 
     def go(self, where: str = "", /, **query: str) -> Self:
         """Open an address of the page."""
@@ -152,6 +169,33 @@ class Viewer:
             "() => document.readyState === 'complete' && "
             "!document.querySelector('[aria-busy=\"true\"]')"
         )
+
+    def quiet(self, *, but: Request | None = None) -> None:
+        """Wait until all that was asked for is answered, but what follows the events."""
+
+        def is_quiet() -> bool:
+            self.page.wait_for_timeout(10)
+            return all(each == but or _follows(each) for each in self._asked_for)
+
+        wait_for(is_quiet, "the page to be quiet")
+
+    def hold(self, asked: re.Pattern[str]) -> list[Route]:
+        """Keep the first request that is asked so from being answered, until it is continued."""
+        held: list[Route] = []
+
+        def hold(route: Route) -> None:
+            if held:
+                route.continue_()
+            else:
+                held.append(route)
+
+        self.page.route(asked, hold)
+        return held
+
+    @property
+    def follows(self) -> bool:
+        """Whether the page holds a connection for what happens."""
+        return any(map(_follows, self._asked_for))
 
     def seen(self, size: tuple[int, int], scheme: Any) -> None:
         """Look at the same in another window."""
@@ -201,6 +245,10 @@ class Viewer:
         self.context.close()
         faults = [each for each in self.faults if not any(word in each for word in self._meant)]
         assert not faults, faults
+
+
+def _follows(request: Request) -> bool:
+    return request.url.endswith("/api/v1/events")
 
 
 def wait_for(condition: Any, what: str) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import APIResponse, Route
 
 from holdfast import ApprovalDeniedError, SyncClient
 from tests.ui import stories
@@ -96,6 +97,32 @@ def test_a_checkpoint_is_expired_once_it_is_confirmed(walked: Viewer, client: Sy
     expect(walked.page.get_by_role("heading", name="step 0")).to_be_visible()
     kept = [each.step_name for each in client.timeline("walker", "walk")]
     assert kept == ["step 4", "step 3", "step 2", "step 0"]
+    walked.forgive("404")  # the removal may be heard of before it is answered
+
+
+def test_the_parent_is_shown_though_a_removal_is_seen_before_it_is_answered(
+    client: SyncClient, server: Server, look
+) -> None:
+    ids = stories.steps(client, "walker", "walk", 3)
+    viewer: Viewer = look(server).session("walker", "walk", at=ids[1])
+    late: list[tuple[Route, APIResponse]] = []
+
+    def expire(route: Route) -> None:
+        if (route.request.post_data_json or {}).get("dry_run"):
+            route.continue_()
+        else:
+            late.append((route, route.fetch()))
+
+    viewer.page.route("**/api/v1/expire", expire)
+    viewer.find("action-expire").click()
+    viewer.find("dialog-confirm").click()
+    expect(viewer.find("error")).to_be_visible()
+
+    ((route, answer),) = late
+    route.fulfill(response=answer)
+
+    expect(viewer.page.get_by_role("heading", name="step 0")).to_be_visible()
+    viewer.forgive("404")
 
 
 def test_files_are_restored_to_a_directory_that_is_named(

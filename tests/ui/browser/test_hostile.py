@@ -1,5 +1,7 @@
 """Content made to do harm is shown, and does none."""
 
+import re
+
 import pytest
 
 from tests.ui.browser.kit import TABS, Server, Viewer, expect, wait_for
@@ -124,6 +126,27 @@ def test_thousands_of_sessions_are_drawn_as_far_as_they_are_seen(look, crowded: 
 
     wait_for(scrolled, "more than a thousand sessions to be read")
     is_bounded(viewer)
+
+
+def test_a_list_is_read_on_though_its_beginning_is_read_anew_meanwhile(
+    look, crowded: Server
+) -> None:
+    viewer: Viewer = look(crowded)
+    viewer.page.goto("about:blank")  # it may have signed in just now, and asked for events
+    told, behind = re.compile(r"/events$"), re.compile(r"/sessions\?.*cursor=")
+    events = viewer.hold(told)
+    more = viewer.hold(behind)
+    with viewer.page.expect_request(told):
+        viewer.go()
+    with viewer.page.expect_request(behind):
+        viewer.find("sessions").evaluate("list => list.scrollTo(0, list.scrollHeight)")
+
+    with viewer.page.expect_response(lambda answer: answer.url.endswith("/sessions?limit=100")):
+        events[0].continue_()
+    viewer.quiet(but=more[0].request)
+    more[0].continue_()
+
+    expect(viewer.find("sessions").locator("[aria-setsize='300']").first).to_be_visible()
 
 
 def is_bounded(viewer: Viewer) -> None:

@@ -3,7 +3,6 @@
 import re
 
 import pytest
-from playwright.sync_api import Route
 
 from holdfast import SyncClient
 from tests.ui import stories
@@ -72,8 +71,7 @@ def test_what_is_shown_is_opened_by_keys_while_a_search_is_not_answered(viewer: 
     viewer.go()
     expect(viewer.find("session-row").first).to_be_visible()
     asked = re.compile(r"/api/v1/sessions\?.*search=42")
-    held: list[Route] = []
-    viewer.page.route(asked, lambda route: held.append(route))
+    held = viewer.hold(asked)
 
     viewer.press("/")
     with viewer.page.expect_request(asked):
@@ -82,8 +80,7 @@ def test_what_is_shown_is_opened_by_keys_while_a_search_is_not_answered(viewer: 
 
     viewer.page.wait_for_url(re.compile("session="))
     expect(viewer.find("checkpoint-row").first).to_be_visible()
-    for each in held:
-        each.continue_()
+    held[0].continue_()
 
 
 def test_help_lists_the_keys_and_goes_away(viewer: Viewer) -> None:

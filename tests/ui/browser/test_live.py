@@ -129,9 +129,10 @@ def test_a_page_that_nobody_sees_holds_no_connection_and_catches_up(
     client: SyncClient, server: Server, look
 ) -> None:
     viewer: Viewer = look(server)
+    viewer.page.goto("about:blank")  # it may have signed in just now, and asked for events
     viewer.page.clock.install()
-    viewer.go()
-    viewer.rest()
+    with viewer.page.expect_request("**/api/v1/events"):
+        viewer.go()
     be_hidden = """hidden => {
       Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
       document.dispatchEvent(new Event("visibilitychange"));
@@ -139,7 +140,8 @@ def test_a_page_that_nobody_sees_holds_no_connection_and_catches_up(
 
     viewer.page.evaluate(be_hidden, True)
     viewer.page.clock.fast_forward(11_000)
-    viewer.rest()  # what it asked for before is answered
+    viewer.quiet()  # what it asked for before is answered
+    assert not viewer.follows
     stories.steps(client, "walker", "walk", 1)
     beside = look(server).go()
     expect(beside.find("session-row", "walk")).to_be_visible()  # who looks is told

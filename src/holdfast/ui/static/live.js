@@ -86,14 +86,18 @@ export function follow({ changed, lost, back }) {
     source?.close();
     source = null;
   };
+  const hide = () => {
+    timer = setTimeout(close, UNSEEN);
+  };
   open();
+  if (document.hidden) hide();
   addEventListener("pagehide", close);
   addEventListener("pageshow", (event) => {
     if (event.persisted) open();
   });
   document.addEventListener("visibilitychange", () => {
     clearTimeout(timer);
-    if (document.hidden) timer = setTimeout(close, UNSEEN);
+    if (document.hidden) hide();
     else if (!source || source.readyState === EventSource.CLOSED) open();
   });
 }

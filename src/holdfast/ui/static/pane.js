@@ -149,7 +149,7 @@ export function pane({ who, given, holder, isHead, graph, turn, turned, gone }) 
         class: "button plain",
       }),
       write &&
-        button("Expire…", () => actions.expire(it, expired), {
+        button("Expire…", () => actions.expire(it, expired(detail.parent)), {
           class: "button plain",
           "data-test": "action-expire",
         }),
@@ -157,7 +157,8 @@ export function pane({ who, given, holder, isHead, graph, turn, turned, gone }) 
   }
 
   const rollback = () => actions.rollback(who, detail.checkpoint, holder(), turn);
-  const expired = () => (detail?.parent ? turn(detail.parent) : gone());
+  // Its parent is remembered: the removal may be seen here before it is answered.
+  const expired = (parent) => () => (parent ? turn(parent) : gone());
 
   function knob(name) {
     const isNone = detail.has[name] === false;

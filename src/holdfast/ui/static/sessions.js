@@ -44,6 +44,7 @@ export async function open(root, given) {
   let chosen = -1;
   let busy = false;
   let turn = 0;
+  let answered = 0; // the turn that is shown
   let asksAnew = false; // what is shown stays, and answers to keys, until the answer is there
 
   const parameters = () => ({
@@ -119,7 +120,12 @@ export async function open(root, given) {
     turn += 1;
     const mine = turn;
     const limit = Math.min(500, Math.max(100, asksAnew ? 0 : rows.length, before.rows));
-    const answer = await get("sessions", { ...parameters(), limit });
+    let answer;
+    try {
+      answer = await get("sessions", { ...parameters(), limit });
+    } finally {
+      if (mine === turn) answered = mine;
+    }
     if (mine !== turn) return;
     const was = rows[chosen] ? nameOf(rows[chosen]) : before.chosen;
     const fresh = answer.sessions;
@@ -150,8 +156,9 @@ export async function open(root, given) {
     list.set(rows);
   }
 
+  // Not while the beginning is asked for: what comes behind it is only known then.
   async function more() {
-    if (!next || busy) return;
+    if (!next || busy || answered !== turn) return;
     busy = true;
     const mine = turn;
     try {
@@ -160,12 +167,13 @@ export async function open(root, given) {
       const have = new Set(rows.map(nameOf));
       rows = rows.concat(answer.sessions.filter((row) => !have.has(nameOf(row))));
       next = answer.next;
+      put(trouble);
       list.set(rows);
     } catch (error) {
       put(trouble, failure(error));
-      next = null;
     } finally {
       busy = false;
+      if (mine !== turn) list.set(rows); // the answer came too late: the end may still be in sight
     }
   }
 
