@@ -63,3 +63,9 @@ def collect_often(url: str, prefix: str, times: int) -> None:
     with SyncClient(RedisStore(url, prefix=prefix)) as client:
         for _ in range(times):
             client.gc(grace_seconds=0)
+
+
+def open_until_killed(url: str, prefix: str, point: str, time: int) -> None:
+    """Opens a store of an older format."""
+    crash_points.kill_at(point, time)
+    RedisStore(url, prefix=prefix).close()

@@ -393,7 +393,7 @@ def test_a_user_who_may_not_do_all_is_told_what_is_needed(server: RedisServer) -
 def test_a_store_of_a_newer_format_is_left_alone() -> None:
     prefix = own_prefix()
     with shared_server().client() as client:
-        client.set(f"{{{prefix}}}:format", "3")
+        client.set(f"{{{prefix}}}:format", "v4")
 
     with pytest.raises(StoreFormatError, match="upgrade Holdfast"):
         RedisStore(shared_server().url, prefix=prefix)
@@ -409,7 +409,7 @@ def test_what_is_written_to_a_store_of_0_2_keeps_older_programs_out() -> None:
 
         store.commit(make_commit())
 
-        assert client.get(f"{{{prefix}}}:format") == b"2"
+        assert client.get(f"{{{prefix}}}:format") == b"v3"
 
 
 def test_keys_of_another_program_are_not_touched() -> None:

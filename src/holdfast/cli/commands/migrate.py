@@ -17,6 +17,8 @@ from holdfast.cli.parsing import Parser
 from holdfast.stores.discovery import StoreLocation
 from holdfast.system.terminal_text import clean
 
+_SERVERS = ("postgres", "redis", "unix")
+
 
 def set_up(parser: Parser) -> None:
     """Add its arguments to a parser, and what it runs."""
@@ -67,8 +69,8 @@ def format_of(location: StoreLocation) -> int | None:
     """Return the format of a store before it is opened; None where only opening it tells."""
     scheme = urlsplit(location.url).scheme
     if scheme != "sqlite":
-        # The others have had one format only, or PostgreSQL, which is asked by opening it.
-        return None if scheme.startswith("postgres") else current_format(location)
+        # Servers are asked by opening them; the others have had one format only.
+        return None if scheme.startswith(_SERVERS) else current_format(location)
     path = location.path
     if path is None or not path.exists():
         return current_format(location)
@@ -99,6 +101,6 @@ def current_format(location: StoreLocation) -> int:
         from holdfast.stores.file.document import FORMAT
 
         return FORMAT
-    from holdfast.stores.redis.keys import FORMAT as REDIS_FORMAT
+    from holdfast.stores.redis.keys import VERSION as REDIS_VERSION
 
-    return REDIS_FORMAT
+    return REDIS_VERSION

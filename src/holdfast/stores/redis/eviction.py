@@ -17,8 +17,18 @@ from holdfast.errors import (
     InvalidArgumentError,
     StoreConnectionError,
 )
+from holdfast.model import CheckpointInfo
 from holdfast.stores.redis.errors import redis_errors
-from holdfast.stores.redis.keys import SEQ, as_bytes, as_text, id_at, parted
+from holdfast.stores.redis.keys import (
+    SEQ,
+    Keys,
+    as_bytes,
+    as_text,
+    id_at,
+    numbers_filed,
+    parted,
+    touch,
+)
 from holdfast.stores.redis.reads import BATCH, RedisPlan, RedisReads, batches, page_of
 from holdfast.stores.redis.records import IndexEntry, unpack_record
 
@@ -127,6 +137,7 @@ def _lost_records(reads: RedisReads, expired: set[str | bytes]) -> RedisPlan[lis
         for member in page:
             session, agent = parted(member)
             found.update((yield from _lost_in(reads, keys.session(agent, session))))
+        found.update((yield from _untouched(reads, page)))
         low = b"(" + page[-1]
     low, last = b"-", ""
     while page := (yield from page_of(keys.agents, low)):
@@ -149,6 +160,7 @@ def _lost_by_id(reads: RedisReads, ids: list[str]) -> RedisPlan[dict[str, str]]:
         (values,) = yield [("MGET", *map(keys.record, part))]
         listed = yield [("ZSCORE", keys.ids, as_bytes(i)) for i in part]
         filed: list[IndexEntry] = []
+        infos: list[CheckpointInfo] = []
         for i, value, score in zip(part, values, listed, strict=True):
             if value is None and score is not None:
                 found[i] = RECORD_GONE
@@ -156,14 +168,47 @@ def _lost_by_id(reads: RedisReads, ids: list[str]) -> RedisPlan[dict[str, str]]:
                 with suppress(CheckpointIntegrityError):  # verify reads it, and says what is wrong
                     placed = unpack_record(i, value)
                     filed.append(IndexEntry.of(placed.info, placed.place))
+                    infos.append(placed.info)
         if filed:
             by_time = yield [("ZSCORE", keys.all, each.place) for each in filed]
             in_session = yield [("ZSCORE", keys.session(*e.session), e.place) for e in filed]
+            unfiled = yield from _unfiled(keys, infos)
             there = yield [("EXISTS", keys.record(each.checkpoint_id)) for each in filed]
             for each, *listings, is_there in zip(filed, by_time, in_session, there, strict=True):
-                if is_there and None in listings:
+                if is_there and (None in listings or each.checkpoint_id in unfiled):
                     found[each.checkpoint_id] = LISTING_GONE
     return found
+
+
+def _untouched(reads: RedisReads, sessions: list[bytes]) -> RedisPlan[dict[str, str]]:
+    """Return the newest records of sessions that are not listed as touched by these."""
+    keys, found = reads.keys, dict[str, str]()
+    for part in batches(sessions):
+        asked = [("ZREVRANGE", keys.session(*parted(who)[::-1]), 0, 0) for who in part]
+        before = yield asked
+        newest = [(who, each[0]) for who, each in zip(part, before, strict=True) if each]
+        listed = yield [("ZSCORE", keys.touched, touch(place, who)) for who, place in newest]
+        still = {each[0] for each in (yield asked) if each}
+        for (_, place), score in zip(newest, listed, strict=True):
+            if score is None and place in still:
+                found[id_at(place)] = LISTING_GONE
+    return found
+
+
+def _unfiled(keys: Keys, infos: list[CheckpointInfo]) -> RedisPlan[set[str]]:
+    """Return which records have a tag by which their session is not filed."""
+    asked = [
+        (info.checkpoint_id, name, number + IndexEntry.of(info).who)
+        for info in infos
+        for name, value in info.metadata.items()
+        for number in numbers_filed(name, value)
+    ]
+    filed: dict[tuple[str, str], bool] = {}
+    for part in batches(asked):
+        scores = yield [("ZSCORE", keys.tags, member) for _, _, member in part]
+        for (i, name, _), score in zip(part, scores, strict=True):
+            filed[i, name] = filed.get((i, name), False) or score is not None
+    return {i for (i, _), is_filed in filed.items() if not is_filed}
 
 
 def _lost_in(reads: RedisReads, key: bytes) -> RedisPlan[dict[str, str]]:

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
+from typing import Any
 
 from holdfast.errors import CheckpointIntegrityError, InvalidArgumentError
 from holdfast.model import microseconds
 from holdfast.stores.base import NOTE_TIES
+from holdfast.stores.shared.tags import numbers_of
 
-FORMAT = 2
-"""The version of this layout, kept beside the data."""
-READABLE = (1, FORMAT)
-"""Those that can be read; what is written makes it the newest."""
+VERSION = 3
+FORMAT = b"v%d" % VERSION
+"""The version of this layout, kept beside the data. Scripts of before take it for no number."""
+OLDER = (b"1", b"2")
+"""Those that are brought to this one when they are opened: their sessions are not filed."""
 
 _PREFIX = re.compile(r"[A-Za-z0-9._:/-]{1,64}")
 _BEFORE_ALL = 2**62
+NUMBER = 8
+"""How many bytes the number of a tag has."""
 SEQ = 17
 """How many digits the place of a note has."""
 
@@ -44,6 +49,10 @@ class Keys:
         self.targets = self._key("targets")
         self.sessions = self._key("sessions")
         self.agents = self._key("agents")
+        self.touched = self._key("touched")
+        self.tags = self._key("tags")
+        self.filed = self._key("filed")
+        self.filing = self._key("filing")
 
     def _key(self, kind: str, *names: bytes) -> bytes:
         return self._together + b":".join([kind.encode(), *names])
@@ -97,6 +106,11 @@ def parted(both: bytes) -> tuple[str, str]:
     return as_text(first), as_text(second)
 
 
+def numbers_filed(name: str, value: Any) -> list[bytes]:
+    """Return the numbers under which sessions with a tag are filed: of its name, and its value."""
+    return [(number % 2**64).to_bytes(NUMBER, "big") for number in numbers_of(name, value)]
+
+
 def stamp(moment: datetime) -> bytes:
     """Return a time, exact to the microsecond, so that the order of the bytes is that of time.
 
@@ -112,6 +126,17 @@ STAMP = 16
 def place(created_at: datetime, checkpoint_id: str) -> bytes:
     """Return where a record stands among others, unless its session has later ones already."""
     return stamp(created_at) + as_bytes(checkpoint_id)
+
+
+def touch(place: bytes, who: bytes) -> bytes:
+    """Return the entry of a session, as ``joined`` names it, by where its newest record stands."""
+    return b"%s\0%s" % (place, who)
+
+
+def touched_by(member: bytes) -> tuple[bytes, bytes]:
+    """Return what ``touch`` was given: no id holds a NUL."""
+    place, _, who = member.partition(b"\0")
+    return place, who
 
 
 def id_at(member: bytes) -> str:

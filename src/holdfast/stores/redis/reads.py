@@ -19,14 +19,17 @@ from holdfast.stores.base import (
     unfold,
 )
 from holdfast.stores.redis.keys import (
+    NUMBER,
     SEQ,
     Keys,
     as_bytes,
     as_text,
     id_at,
+    numbers_filed,
     parted,
     seq_digits,
     stamp,
+    touched_by,
 )
 from holdfast.stores.redis.records import IndexEntry, PlacedRecord, unpack_note, unpack_record
 from holdfast.stores.redis.scripts import RedisCommand, ScriptCall
@@ -42,6 +45,9 @@ WRITTEN = 8
 """Bytes before the data of a chunk that say when it was written."""
 _FEW = 64
 """Up to so many sessions are listed by merging; for more, all records are looked through."""
+_COMMON = 500
+"""With a limit, a tag of more sessions is soon met where all records are looked through."""
+_MANY = 5000
 _SOME = 50
 _LISTED = 2000
 _PLACE = itemgetter(0)
@@ -170,10 +176,10 @@ class RedisReads:
             older = [info for at, info in in_order if at < high]
             return [info for info in older if query.admits(info, now)][: query.limit]
         sets = yield from self._sets(query)
-        if query.limit is None:
+        if query.limit is None or (query.tags and len(sets) > _FEW):
             listed = yield from self._all_of(sets, low, high)
             ordered = listed[::-1] if query.oldest_first else listed
-            return [info for info in ordered if query.admits(info, now)]
+            return [info for info in ordered if query.admits(info, now)][: query.limit]
         return (yield from self._first_of(sets, low, high, query, query.limit, now))
 
     def _sets(self, query: Query) -> RedisPlan[list[Ordered]]:
@@ -191,6 +197,10 @@ class RedisReads:
             return [Ordered(keys.targets, as_bytes(query.handoff_target) + b"\0")]
         if query.is_offered:
             return [Ordered(keys.targets, lead) for lead in (yield from self._targets())]
+        if query.tags:
+            tagged = yield from self._tagged(query)
+            if tagged is not None:
+                return [Ordered(keys.session(*pair)) for pair in tagged]
         if session is not None or query.session_prefix is not None:
             sessions = yield from self._sessions(
                 agent, session, query.session_prefix or "", limit=_FEW + 1
@@ -198,6 +208,29 @@ class RedisReads:
             if len(sessions) <= _FEW:
                 return [Ordered(keys.session(*pair)) for pair in sessions]
         return [Ordered(keys.all if agent is None else keys.agent(agent))]
+
+    def _tagged(self, query: Query) -> RedisPlan[list[tuple[str, str]] | None]:
+        """Return the sessions filed by the rarest of some tags; None where that one is common."""
+        bounds = [
+            [_from(number) for number in numbers_filed(name, value)]
+            for name, value in query.tags.items()
+        ]
+        counts = yield [("ZLEXCOUNT", self.keys.tags, *of) for each in bounds for of in each]
+        each_count = iter(counts)
+        rarest, count = min(
+            ((each, sum(next(each_count) for _ in each)) for each in bounds), key=itemgetter(1)
+        )
+        if count > (_COMMON if query.limit is not None else _MANY):
+            return None
+        found: dict[tuple[str, str], None] = {}
+        for low, high in rarest:
+            for member in (yield from members_of(self.keys.tags, low, high)):
+                session, agent = parted(member[NUMBER:])
+                if query.agent_id in (None, agent) and session.startswith(
+                    query.session_prefix or ""
+                ):
+                    found[agent, session] = None
+        return [each for each in found if query.session_id in (None, each[1])]
 
     def _sessions(
         self,
@@ -354,28 +387,54 @@ class RedisReads:
         if agent_id is not None and session_id is not None:
             sessions = [(agent_id, session_id)]
         else:
-            sessions = yield from self._sessions(agent_id, session_id)
+            asked = None if limit is None else max(_FEW, limit) + 1
+            sessions = yield from self._sessions(agent_id, session_id, limit=asked)
+            if asked is not None and len(sessions) == asked:
+                return (yield from self._touched_last(agent_id, session_id, limit or 0, high))
         expired = yield from self.expired()
-        if limit is not None and not expired:  # then the newest of each is what its set says
-            sessions = (yield from self._touched_last(sessions, high))[:limit]
         found: list[tuple[bytes, SessionInfo]] = []
         for part in batches(sessions):
             found += yield from self._heads_of(part, expired)
-        in_order = sorted(found, reverse=True, key=_PLACE)
-        return [head for place, head in in_order if place < high][:limit]
+        return _newest_of(found, high, limit)
 
     def _touched_last(
-        self, sessions: list[tuple[str, str]], high: bytes
-    ) -> RedisPlan[list[tuple[str, str]]]:
-        """Return those whose newest record is below a place, the newest first; none is read."""
-        found: list[tuple[bytes, tuple[str, str]]] = []
-        for part in batches(sessions):
-            pages = yield [
-                Ordered(self.keys.session(*each)).page(b"", AFTER_ALL, 1) for each in part
+        self, agent_id: str | None, session_id: str | None, limit: int, high: bytes
+    ) -> RedisPlan[list[SessionInfo]]:
+        """Return the sessions that were touched last, of many; only what is shown is read.
+
+        Where records have expired, the newest of a session may not be what it was touched by.
+        """
+        expired = yield from self.expired()
+        apart = [
+            each
+            for each in expired
+            if agent_id in (None, each[0]) and session_id in (None, each[1])
+        ]
+        found: list[tuple[bytes, SessionInfo]] = []
+        for part in batches(apart):
+            found += yield from self._heads_of(part, expired)
+        below, left = b"(" + high, limit
+        while left > 0:
+            page = max(left, _SOME)
+            asked = ("ZREVRANGEBYLEX", self.keys.touched, below, b"-", "LIMIT", 0, page)
+            (members,) = yield [asked]
+            pairs = [parted(touched_by(member)[1])[::-1] for member in members]
+            some = [
+                (agent, session)
+                for agent, session in pairs
+                if agent_id in (None, agent)
+                and session_id in (None, session)
+                and (agent, session) not in expired
             ]
-            found += [(page[0], each) for page, each in zip(pages, part, strict=True) if page]
-        in_order = sorted(found, reverse=True, key=_PLACE)
-        return [each for place, each in in_order if place < high]
+            while some and left > 0:
+                part, some = some[:left], some[left:]
+                heads = yield from self._heads_of(part, expired)
+                found += heads
+                left -= len(heads)
+            if len(members) < page:
+                break
+            below = b"(" + members[-1]
+        return _newest_of(found, high, limit)
 
     def _heads_of(
         self, sessions: list[tuple[str, str]], expired: dict[tuple[str, str], list[IndexEntry]]
@@ -563,6 +622,20 @@ class RedisReads:
             lengths = yield [("STRLEN", self.keys.chunk(name)) for name in part]
             sizes += [length - WRITTEN for length in lengths if length]
         return sizes
+
+
+def _newest_of(
+    found: list[tuple[bytes, SessionInfo]], high: bytes, limit: int | None
+) -> list[SessionInfo]:
+    """Return sessions whose newest record is below a place, the newest first."""
+    in_order = sorted(found, reverse=True, key=_PLACE)
+    return [head for place, head in in_order if place < high][:limit]
+
+
+def _from(number: bytes) -> tuple[bytes, bytes]:
+    """Return the bounds of what begins with a number."""
+    first, past = byte_bounds(number)
+    return b"[" + first, b"(" + past
 
 
 def _number(text: bytes | None) -> int:

@@ -106,6 +106,11 @@ class IndexEntry(NamedTuple):
         return self.agent_id, self.session_id
 
     @property
+    def who(self) -> bytes:
+        """Its session, as that is listed by its name."""
+        return joined(self.session_id, self.agent_id)
+
+    @property
     def child(self) -> bytes:
         """Its entry among the children of its parent."""
         return b"" if self.parent_id is None else as_bytes(self.parent_id) + b"\0" + self.place
@@ -126,7 +131,7 @@ class IndexEntry(NamedTuple):
             (keys.ids, 0, as_bytes(self.checkpoint_id), -1),
             (keys.agent(self.agent_id), 0, self.place, 0),
             (keys.session(*self.session), 0, self.place, 0),
-            (keys.sessions, 0, joined(self.session_id, self.agent_id), -1),
+            (keys.sessions, 0, self.who, -1),
             (keys.agents, 0, joined(self.agent_id, self.session_id), -1),
         ]
         for key, member in ((keys.children, self.child), (keys.targets, self.target)):
@@ -154,6 +159,9 @@ class IndexEntry(NamedTuple):
             keys.agents,
             keys.expiry,
             keys.totals,
+            keys.touched,
+            keys.tags,
+            keys.filed,
         ]
 
     def members_to_remove(self) -> list[bytes | int]:
@@ -163,7 +171,7 @@ class IndexEntry(NamedTuple):
             self.place,
             self.child,
             self.target,
-            joined(self.session_id, self.agent_id),
+            self.who,
             joined(self.agent_id, self.session_id),
             self.expiry,
             -self.size,

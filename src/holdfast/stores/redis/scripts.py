@@ -9,6 +9,8 @@ import hashlib
 from dataclasses import dataclass
 from typing import Any
 
+from holdfast.stores.shared.tags import VALUES
+
 RedisCommand = tuple[Any, ...]
 """A command of Redis and its arguments."""
 
@@ -53,13 +55,40 @@ local function number(n) return string.format('%.0f', n) end
 CLOCK = Script(f"{_NOW} return number(now())")
 """Microseconds since 1970 on the node that keeps the records."""
 
+_FILE = (
+    f"local VALUES = {VALUES}"
+    + """
+-- A session is filed under a number for each tag, or for its name alone: see shared/tags.py.
+-- Tags are the places of these numbers among the arguments, of the name before that of the value.
+local function file(TAGS, FILED, who, tags)
+  for _, tag in ipairs(tags) do
+    local named, valued = ARGV[tag[1]], ARGV[tag[2]]
+    if not redis.call('ZSCORE', TAGS, named .. who)
+      and not (valued and redis.call('ZSCORE', TAGS, valued .. who)) then
+      local known, values = redis.call('HGET', FILED, who) or '', 0
+      for i = 1, valued and #known or 0, 8 do
+        if string.sub(known, i, i + 3) == string.sub(valued, 1, 4) then values = values + 1 end
+      end
+      local as = (not valued or values >= VALUES) and named or valued
+      redis.call('ZADD', TAGS, 0, as .. who)
+      redis.call('HSET', FILED, who, known .. as)
+    end
+  end
+end
+"""
+)
+
 WRITE = Script(
     _NOW
+    + _FILE
     + """
--- Keys 1 to 7 are always these. The plan names other keys, and values, by their number; the
+-- Keys 1 to 10 are always these. The plan names other keys, and values, by their number; the
 -- names of chunks are the last values, followed by their data where that is to be written, too.
-local FORMAT, CHUNKS, TOTALS, LAST, NOTES, EXPIRY, WAKE = unpack(KEYS, 1, 7)
+local FORMAT, CHUNKS, TOTALS, LAST, NOTES, EXPIRY, WAKE, TOUCHED, TAGS, FILED =
+  unpack(KEYS, 1, 10)
 local plan = cmsgpack.unpack(ARGV[1])
+local format = redis.call('GET', FORMAT)
+if format and format ~= plan.format then return {'format'} end
 
 -- 1. Refuse, before anything is written. What is there with this very token was written by this
 --    call: an earlier attempt went well, and only its answer was lost.
@@ -117,8 +146,7 @@ if plan.mode == 'whole' and plan.chunks > 0 then
 end
 
 -- 3. What leads to the record.
-local format = tonumber(redis.call('GET', FORMAT) or 0)
-if format < plan.format then redis.call('SET', FORMAT, plan.format) end
+if not format then redis.call('SET', FORMAT, plan.format) end
 local stamp
 if plan.session then
   -- It comes behind all of its session, or behind those it was told to: past the last of these
@@ -138,6 +166,14 @@ for _, entry in ipairs(plan.entries) do
   local member = ARGV[value]
   if at >= 0 then member = string.sub(member, 1, at) .. stamp .. string.sub(member, at + 17) end
   redis.call('ZADD', KEYS[key], score, member)
+end
+if plan.session then
+  local newest = redis.call('ZREVRANGE', KEYS[plan.session], 0, 0)[1]
+  if newest ~= head then
+    if head then redis.call('ZREM', TOUCHED, head .. '\\0' .. ARGV[plan.who]) end
+    redis.call('ZADD', TOUCHED, 0, newest .. '\\0' .. ARGV[plan.who])
+  end
+  file(TAGS, FILED, ARGV[plan.who], plan.tags)
 end
 if plan.size then redis.call('HINCRBY', TOTALS, 'size', plan.size) end
 
@@ -195,8 +231,8 @@ for what it needs and is not there.
 
 REMOVE = Script(
     """
-local RECORD, ALL, IDS, AGENT, SESSION, CHILDREN, TARGETS, SESSIONS, AGENTS, EXPIRY, TOTALS =
-  unpack(KEYS)
+local RECORD, ALL, IDS, AGENT, SESSION, CHILDREN, TARGETS, SESSIONS, AGENTS, EXPIRY, TOTALS,
+  TOUCHED, TAGS, FILED = unpack(KEYS)
 local value, id, place, child, target, session, agent, expiry, size = unpack(ARGV)
 
 -- An expired record may be gone already; its entry says whether this is its turn.
@@ -208,15 +244,24 @@ else
   redis.call('ZREM', EXPIRY, expiry)
 end
 redis.call('DEL', RECORD)
+local last = redis.call('ZREVRANGE', SESSION, 0, 0)[1]
 redis.call('ZREM', ALL, place)
 redis.call('ZREM', IDS, id)
 redis.call('ZREM', AGENT, place)
 redis.call('ZREM', SESSION, place)
 redis.call('ZREM', CHILDREN, child)
 redis.call('ZREM', TARGETS, target)
-if redis.call('EXISTS', SESSION) == 0 then
+local newest = redis.call('ZREVRANGE', SESSION, 0, 0)[1]
+if newest ~= last then
+  redis.call('ZREM', TOUCHED, last .. '\\0' .. session)
+  if newest then redis.call('ZADD', TOUCHED, 0, newest .. '\\0' .. session) end
+end
+if not newest then
   redis.call('ZREM', SESSIONS, session)
   redis.call('ZREM', AGENTS, agent)
+  local known = redis.call('HGET', FILED, session) or ''
+  for i = 1, #known, 8 do redis.call('ZREM', TAGS, string.sub(known, i, i + 7) .. session) end
+  redis.call('HDEL', FILED, session)
 end
 redis.call('HINCRBY', TOTALS, 'size', size)
 redis.call('HINCRBY', TOTALS, 'removed', 1)
@@ -225,6 +270,45 @@ return 1
     frees=True,
 )
 """Removes a record with everything that leads to it, if it is still the one that was read."""
+
+FENCE = Script(
+    """
+local FORMAT, FILING = unpack(KEYS)
+local format = redis.call('GET', FORMAT)
+for i = 2, #ARGV do
+  if format == ARGV[i] then
+    redis.call('SET', FORMAT, ARGV[1])
+    redis.call('SET', FILING, '')
+  end
+end
+return {redis.call('GET', FORMAT), redis.call('GET', FILING)}
+"""
+)
+"""Has an older format end, whose scripts would not file sessions: from here on they fail.
+
+Answers the format, and up to which record sessions are filed; nothing if all are.
+"""
+
+REFILE = Script(
+    _FILE
+    + """
+local TOUCHED, TAGS, FILED, FILING = unpack(KEYS, 1, 4)
+for i, session in ipairs(cmsgpack.unpack(ARGV[3])) do
+  local newest = redis.call('ZREVRANGE', KEYS[4 + i], 0, 0)[1]
+  if newest then
+    local who = ARGV[session[1]]
+    redis.call('ZADD', TOUCHED, 0, newest .. '\\0' .. who)
+    file(TAGS, FILED, who, session[2])
+  end
+end
+if redis.call('GET', FILING) == ARGV[1] then redis.call('SET', FILING, ARGV[2]) end
+"""
+)
+"""Files some sessions of before, and notes up to which record that is done.
+
+A session that has records is filed as touched by its newest, or is not filed at all: so it may be
+filed twice, and while others save to it.
+"""
 
 FORGET = Script(
     """

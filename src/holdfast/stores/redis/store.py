@@ -29,6 +29,9 @@ Layout
     that writes gives a record its place: that of its time, or the microsecond after the last of
     its session where a clock was behind.
 
+    Sessions are listed by when they were touched last, and filed by their tags as the stores that
+    speak SQL file them: a page of sessions, and what has a rare tag, are found without the others.
+
     A record has a key of its own, which is the truth. Redis removes that of a record with a time
     to live by itself, a day after it has expired (until then listings may ask for expired ones);
     entries that lead nowhere are ignored, and ``sweep`` removes them.
@@ -54,6 +57,7 @@ Durability
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Awaitable, Callable, Collection
 from typing import Any, TypeVar
@@ -64,7 +68,7 @@ from holdfast.stores.base import Store
 from holdfast.stores.redis.connection import RedisConnection
 from holdfast.stores.redis.errors import redis_errors
 from holdfast.stores.redis.eviction import allowed, check_policy, lost
-from holdfast.stores.redis.keys import FORMAT, READABLE, Keys
+from holdfast.stores.redis.keys import FORMAT, OLDER, Keys
 from holdfast.stores.redis.urls import package, parse
 from holdfast.stores.redis.writes import RedisWrites
 from holdfast.stores.shared.planned import PlannedStore
@@ -72,10 +76,13 @@ from holdfast.system import patience
 from holdfast.system.threads import Threads
 
 C = TypeVar("C")
+logger = logging.getLogger("holdfast")
 
 DEFAULT_PREFIX = "holdfast"
 DEFAULT_TIMEOUT = 5.0
 _OLDEST = 7
+_TOLD = 100_000
+"""So often it is said how far an older store was brought to this format."""
 
 
 class _RedisMethods(PlannedStore):
@@ -148,17 +155,25 @@ class RedisStore(_RedisMethods, Store):
             hello = nodes[0].execute_command("HELLO")
             self._check_hello(dict(zip(hello[::2], hello[1::2], strict=True)))
             concerns = check_policy(nodes, self.name, may_evict)
-            kept = client.execute_command("GET", keys.format)
+            kept, is_filing = client.execute_command("MGET", keys.format, keys.filing)
         except redis_errors() as error:
             raise self._link.explained(error) from error
         except TypeError as error:  # a connection takes the options of the URL as arguments
             raise InvalidArgumentError(f"{self.name} has no such option: {error}") from None
-        if kept is not None and kept not in [b"%d" % version for version in READABLE]:
+        if kept not in (None, FORMAT, *OLDER):
             raise StoreFormatError(
-                f"{self.name} has format {kept!r}, this Holdfast reads up to {FORMAT}: upgrade "
+                f"{self.name} has format {kept!r}, this Holdfast reads up to {FORMAT!r}: upgrade "
                 "Holdfast to open it, or choose another prefix"
             )
+        if kept in OLDER or is_filing:
+            logger.info("%s is brought from format %r to %r", self.name, kept, FORMAT)
+            self._link.run(self._plans.file_sessions(self._tell))
         return concerns
+
+    def _tell(self, done: int) -> None:
+        """Say how far an older store was brought to this format."""
+        if done % _TOLD == 0:
+            logger.info("%s: the sessions of %s checkpoints are filed", self.name, f"{done:,}")
 
     def _check_hello(self, about: dict[bytes, Any]) -> None:
         version = about[b"version"].decode()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Container, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
+from itertools import starmap
 from typing import Any
 
 import ormsgpack
@@ -19,17 +21,39 @@ from holdfast.errors import (
     NoteExistsError,
     NotTheHeadError,
     StoreError,
+    StoreFormatError,
 )
 from holdfast.model import microseconds
 from holdfast.stores.base import Collected, Commit, Note, NotesOnly
-from holdfast.stores.redis.keys import FORMAT, SEQ, Keys, as_bytes, as_text, id_at, parted
-from holdfast.stores.redis.reads import BATCH, WRITTEN, RedisPlan, RedisReads, batches, members_of
+from holdfast.stores.redis.keys import (
+    FORMAT,
+    OLDER,
+    SEQ,
+    Keys,
+    as_bytes,
+    as_text,
+    id_at,
+    numbers_filed,
+    parted,
+    touched_by,
+)
+from holdfast.stores.redis.reads import (
+    BATCH,
+    WRITTEN,
+    RedisPlan,
+    RedisReads,
+    batches,
+    members_of,
+    page_of,
+)
 from holdfast.stores.redis.records import IndexEntry, pack_note, pack_record, unpack_record
 from holdfast.stores.redis.scripts import (
     CLOCK,
     DOOM,
     DROP,
+    FENCE,
     FORGET,
+    REFILE,
     REMOVE,
     SETTLE,
     WRITE,
@@ -44,6 +68,13 @@ _AT_ONCE = 4 * 2**20
 """Up to so many bytes of chunks go with the record, on one server."""
 _BYTES = 8 * 2**20
 _ATTEMPTS = 5
+_REFILE_TELLS = 3
+"""Arguments of ``REFILE`` before the values that they name by their number."""
+_SESSIONS, _RECORDS = b"s", b"r"
+"""What older stores are filed by: where that stands begins with it."""
+
+Tags = dict[tuple[bytes, ...], None]
+"""The numbers of tags, in the order in which they were met."""
 
 
 class CommitCall:
@@ -51,13 +82,13 @@ class CommitCall:
 
     def __init__(self, keys: Keys) -> None:
         kept = (keys.format, keys.chunks, keys.totals, keys.last, keys.notes, keys.expiry)
-        always = (*kept, keys.wake)
+        always = (*kept, keys.wake, keys.touched, keys.tags, keys.filed)
         self._keys = {key: number for number, key in enumerate(always, 1)}
         self._values: dict[bytes, int] = {}
         self._own: list[tuple[int, int, str, bool]] = []
         self._needs: dict[int, str] = {}
         self._entries: list[tuple[int, int, int, int]] = []
-        self._told: dict[str, int] = {}
+        self._told: dict[str, Any] = {}
         self._notes: list[tuple[int, int, int, int, str]] = []
         self.size: int | bool = False
 
@@ -89,6 +120,11 @@ class CommitCall:
         if behind is not None:
             self._told["behind"] = self._value(behind)
 
+    def file(self, who: bytes, tags: Iterable[Sequence[bytes]]) -> None:
+        """File its session by the tags of the record."""
+        numbered = [list(map(self._value, tag)) for tag in tags]
+        self._told |= {"who": self._value(who), "tags": numbered}
+
     def follow(self, checkpoint_id: bytes) -> None:
         """Refuse all if the session has something else last."""
         self._told["follows"] = self._value(checkpoint_id)
@@ -119,7 +155,7 @@ class CommitCall:
         data: Collection[bytes] = (),
     ) -> ScriptCall:
         told = {
-            "format": FORMAT,
+            "format": FORMAT.decode(),
             **self._told,
             "mode": mode,
             "own": self._own,
@@ -192,6 +228,7 @@ class RedisWrites(RedisReads):
             for entry in filed.entries(keys):
                 call.enter(*entry)
             call.place(keys.session(*filed.session), filed.place, behind)
+            call.file(filed.who, starmap(numbers_filed, info.metadata.items()))
             if commit.follows is not None:
                 call.follow(as_bytes(commit.follows))
             call.size = info.size
@@ -215,6 +252,10 @@ class RedisWrites(RedisReads):
     def _check(self, answer: list[Any], commit: Commit | NotesOnly) -> bool:
         """Return whether the work is still to be done; raises what the script refused it for."""
         word = answer[0]
+        if word == b"format":
+            raise StoreFormatError(
+                "another version of Holdfast writes to this store: open it again to see to that"
+            )
         if word == b"fenced" and commit.unless is not None:
             raise FencedError(commit.unless)
         if word == b"head":
@@ -264,7 +305,15 @@ class RedisWrites(RedisReads):
         lists |= {keys.session(agent, session) for session, agent in sessions}
         for part in batches([keys.all, *lists]) if places else ():
             yield [("ZREM", key, *places) for key in part]
+        yield from self._touch_again(set(places))
         yield [("ZREM", keys.ids, *map(as_bytes, ids))]
+
+    def _touch_again(self, struck: set[bytes]) -> RedisPlan[None]:
+        """File sessions as touched by what they have left, where that was by a place struck off."""
+        for member in (yield from members_of(self.keys.touched)):
+            place, who = touched_by(member)
+            if place in struck:
+                yield [("ZREM", self.keys.touched, member), self._refile({who: {}})]
 
     def _removal(self, checkpoint_id: str, value: bytes) -> ScriptCall | RedisCommand:
         try:
@@ -312,6 +361,59 @@ class RedisWrites(RedisReads):
 
     def _removal_of(self, filed: IndexEntry, value: bytes = b"") -> ScriptCall:
         return REMOVE(filed.keys_to_remove(self.keys), value, *filed.members_to_remove())
+
+    def file_sessions(self, tell: Callable[[int], None]) -> RedisPlan[bytes | None]:
+        """Bring a store of an older format to this one; return its format, None if it has none.
+
+        By the sessions, then by the records for their tags; some at a time: whoever is killed
+        goes on there, and many may do it at once.
+        """
+        keys, done = self.keys, 0
+        while True:
+            ((format, at),) = yield [FENCE([keys.format, keys.filing], FORMAT, *OLDER)]
+            if format != FORMAT or at is None:
+                return format  # type: ignore[no-any-return]
+            behind = b"(" + at[1:] if at[1:] else b"-"
+            if at.startswith(_RECORDS):
+                page = yield from page_of(keys.all, behind, BATCH)
+                filing = yield from self._filing_of(list(map(id_at, page)))
+                done += len(page)
+            else:
+                page = yield from page_of(keys.sessions, behind, BATCH)
+                filing = {who: {} for who in page}
+            # What comes behind the last page was written since, and filed.
+            if len(page) == BATCH:
+                yield [self._refile(filing, at, (at[:1] or _SESSIONS) + page[-1])]
+            elif at.startswith(_RECORDS):
+                yield [self._refile(filing, at, at), ("DEL", keys.filing)]
+            else:
+                yield [self._refile(filing, at, _RECORDS)]
+            crash_points.reach("upkeep:part")
+            tell(done)
+
+    def _filing_of(self, ids: list[str]) -> RedisPlan[dict[bytes, Tags]]:
+        """Return the sessions of some records, with the tags of these."""
+        (values,) = (yield [("MGET", *map(self.keys.record, ids))]) if ids else ([],)
+        filing: dict[bytes, Tags] = {}
+        for checkpoint_id, value in zip(ids, values, strict=True):
+            if value is not None:
+                with suppress(CheckpointIntegrityError):  # its tags are not known, and it says so
+                    info = unpack_record(checkpoint_id, value).info
+                    tags = filing.setdefault(IndexEntry.of(info).who, {})
+                    tags |= {tuple(numbers_filed(*tag)): None for tag in info.metadata.items()}
+        return filing
+
+    def _refile(self, filing: dict[bytes, Tags], at: bytes = b"", now: bytes = b"") -> ScriptCall:
+        keys = self.keys
+        sessions = [keys.session(*parted(who)[::-1]) for who in filing]
+        values: dict[bytes, int] = {}
+
+        def value(given: bytes) -> int:
+            return values.setdefault(given, len(values) + _REFILE_TELLS + 1)
+
+        told = [[value(who), [[*map(value, tag)] for tag in tags]] for who, tags in filing.items()]
+        kept = [keys.touched, keys.tags, keys.filed, keys.filing]
+        return REFILE([*kept, *sessions], at, now, ormsgpack.packb(told), *values)
 
     def collect(
         self, live: Container[bytes], before: datetime, dry_run: bool
