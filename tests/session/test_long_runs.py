@@ -307,3 +307,32 @@ def test_a_run_whose_head_was_removed_writes_its_old_calls_once_more(tmp_path: P
             operator.gc(grace_seconds=0)
             assert operator.verify().ok
         assert len(run.effects) == 301
+
+
+@given(st.lists(st.integers(0, 4), min_size=2, max_size=12), st.data())
+@settings(max_examples=25)
+def test_a_diff_tells_of_calls_as_if_none_were_in_volumes(calls: list[int], data: Any) -> None:
+    def changes(length: int, a: int, b: int) -> Any:
+        with volumes_of(length), SyncClient.open("memory://") as client:
+            ids = []
+            with client.session(AGENT, "s", state={"n": 0}) as run:
+                for step, count in enumerate(calls):
+                    for number in range(count):
+                        run.call(str, f"{step}.{number}")
+                    run.state["n"] = step
+                    ids.append(run.checkpoint(f"step {step}"))
+            return in_common(client.diff(ids[a], ids[b]).as_dict())
+
+    a, b = (data.draw(st.integers(0, len(calls) - 1)) for _ in "ab")
+    assert changes(1, a, b) == changes(1000, a, b)
+
+
+def in_common(found: Any) -> Any:
+    """What was found, but for what no two runs have in common."""
+    if isinstance(found, dict):
+        return {
+            name: in_common(value)
+            for name, value in found.items()
+            if name not in ("id", "passed") and not str(name).endswith("_at")
+        }
+    return [*map(in_common, found)] if isinstance(found, (list, tuple)) else found

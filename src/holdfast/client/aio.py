@@ -225,7 +225,9 @@ class Client(
 
     async def diff(self, a: str, b: str) -> Diff:
         """Return what changed from one checkpoint to another."""
-        return await self.runtime.run(read.diff(self._engine, a, b))
+        from holdfast.session.comparing import diff
+
+        return await self.runtime.run(diff(self._engine, a, b))
 
     async def fork(
         self,

@@ -225,7 +225,9 @@ class SyncClient(ClientBase[SyncRuntime], Handoffs, Events, Approvals, Effects, 
 
     def diff(self, a: str, b: str) -> Diff:
         """Return what changed from one checkpoint to another."""
-        return self.runtime.run(read.diff(self._engine, a, b))
+        from holdfast.session.comparing import diff
+
+        return self.runtime.run(diff(self._engine, a, b))
 
     def fork(
         self,

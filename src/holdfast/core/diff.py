@@ -122,16 +122,21 @@ def diff_values(old: Any, new: Any) -> Diff:
     ~ $.step: 1 -> 2
     + $.log[1]: 'b'
     """
+    return diff_parts({"execution_state": old}, {"execution_state": new})
+
+
+def diff_parts(old: dict[str, Any], new: dict[str, Any], allow_pickle: bool = False) -> Diff:
+    """Return what changed between parts of checkpoints in memory, by the names of these."""
     from holdfast.core.chunk_encoder import encode
     from holdfast.core.chunk_opener import Asking
     from holdfast.core.differ import diff_roots
     from holdfast.system.drive import drive
 
-    a, b = encode({"execution_state": old}), encode({"execution_state": new})
+    a, b = encode(old, allow_pickle=allow_pickle), encode(new, allow_pickle=allow_pickle)
     chunks = {**a.chunks, **b.chunks}
 
     def ask(names: Collection[bytes]) -> Asking[dict[bytes, bytes]]:
         given: dict[bytes, bytes] = yield names
         return given
 
-    return drive(diff_roots(a.root, b.root, ask), lambda names: chunks)
+    return drive(diff_roots(a.root, b.root, ask, allow_pickle), lambda names: chunks)
