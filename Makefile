@@ -69,7 +69,7 @@ lowest:  ## Run the tests that matter with the lowest versions that pyproject.to
 	@$(MAKE) --no-print-directory lowest-suite VENV=$(VENV)-lowest
 
 lowest-suite: $(VENV)/.lowest services
-	$(PYTEST) -n $(JOBS) -k 'not very_many' $(LOWEST)
+	$(PYTEST) -n $(JOBS) --hypothesis-profile quick -k 'not very_many' $(LOWEST)
 
 frameworks:  ## Run the adapters' tests with every framework; CrewAI's in a second environment
 	@$(MAKE) --no-print-directory frameworks-made VENV=$(VENV)-frameworks

@@ -36,7 +36,7 @@ def pytest_report_header() -> str | None:
     return "NOT RUN: the tests of torch, which is not installed (pip install --group torch)"
 
 
-settings.register_profile("ci", derandomize=True, deadline=None, max_examples=200)
+settings.register_profile("ci", derandomize=True, deadline=None, max_examples=120)
 settings.register_profile("dev", deadline=None, max_examples=50)
 settings.register_profile("quick", deadline=None, max_examples=10)
 settings.load_profile("ci" if IN_CI else "dev")

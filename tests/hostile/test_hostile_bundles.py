@@ -11,7 +11,7 @@ from tests.hostile.bundles import BUNDLES, good
 from tests.hostile.kit import Said, crashes, judged
 
 pytestmark = pytest.mark.timeout(900)  # each case has limits of its own
-CUTS = 150
+CUTS = 100
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ from tests.hostile.sqlite_files import (
 )
 
 pytestmark = pytest.mark.timeout(900)  # each case has limits of its own
-MUTATIONS = int(os.environ.get("HOLDFAST_MUTATIONS", "300"))
+MUTATIONS = int(os.environ.get("HOLDFAST_MUTATIONS", "200"))
 
 
 @pytest.fixture(scope="module")

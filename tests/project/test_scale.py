@@ -17,9 +17,9 @@ from benchmarks.scale.upkeep import WHAT
 def test_a_store_is_loaded_asked_and_looked_after(
     kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = ["--quick", "--stores", kind, "--only", "questions,upkeep", "--dir", str(tmp_path)]
+    what = ["--stores", kind, "--sizes", "600", "--only", "questions,upkeep"]
 
-    main(arguments)
+    main(["--quick", *what, "--dir", str(tmp_path)])
 
     out = capsys.readouterr().out
     assert [

@@ -27,7 +27,7 @@ from tests.session.kit import AGENT, SESSION
 
 pytestmark = pytest.mark.crash
 
-RUNS = max(5, int(os.environ.get("HOLDFAST_CRASHES", "60")) // 4)
+RUNS = max(5, int(os.environ.get("HOLDFAST_CRASHES", "60")) // 6)
 _PATIENCE = 120.0
 """Seconds without any news after which a process counts as hanging."""
 
