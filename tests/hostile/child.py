@@ -111,6 +111,8 @@ def verbs(client: SyncClient, directory: Path) -> Iterator[tuple[str, Callable[[
     yield "stats", client.stats
     yield "sessions", client.sessions
     yield "find", find
+    yield "find a tag", partial(client.find, tags={"x": 1})
+    yield "a page of sessions", partial(client.sessions, limit=1)
     yield "timeline", lambda: client.timeline(AGENT, SESSION, with_state=True)
     yield "latest", lambda: client.latest(AGENT, SESSION)
     yield "tree", lambda: str(client.tree(AGENT, SESSION))

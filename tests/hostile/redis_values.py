@@ -66,7 +66,10 @@ def _field(number: int, value: Any) -> Callable[[Any, bytes], object]:
     return _unpacked(lambda record: record.__setitem__(number, value))
 
 
-LISTS = (b"all", b"ids", b"a:", b"s:", b"sessions", b"agents", b"notes", b"o:", b"children")
+LISTS = (
+    *(b"all", b"ids", b"a:", b"s:", b"sessions", b"agents", b"notes", b"o:", b"children"),
+    *(b"touched", b"tags"),
+)
 STRINGS = {"records": b"r:", "notes": b"n:", "chunks": b"c:"}
 DEEP = b"\x91" * 100_000
 
@@ -86,6 +89,10 @@ VALUES: dict[str, Bad] = {
     ),
     "an expiry of a note that is garbage": lambda c, k: c.zadd(k.expiry, {b"n" + GARBAGE: 5}),
     "an expiry of nothing known": lambda c, k: c.zadd(k.expiry, {b"zzz": 5}),
+    "sessions filed up to garbage": lambda c, k: c.set(k.filing, GARBAGE),
+    "sessions filed up to a list": lambda c, k: _as_list(c, k.filing),
+    "a session filed under garbage": lambda c, k: c.hset(k.filed, GARBAGE, GARBAGE),
+    "sessions filed as a list": lambda c, k: _as_list(c, k.filed),
     "a record that lists nest in": _every(b"r:", _as(DEEP)),
     "a record that claims a billion elements": _every(b"r:", _as(b"\xdd\x3b\x9a\xca\x00\xc0")),
     "an agent that is a number": _every(b"r:", _field(1, 7)),

@@ -413,9 +413,8 @@ class RedisReads:
         found: list[tuple[bytes, SessionInfo]] = []
         for part in batches(apart):
             found += yield from self._heads_of(part, expired)
-        below, left = b"(" + high, limit
+        below, left, page = b"(" + high, limit, max(limit, _SOME)
         while left > 0:
-            page = max(left, _SOME)
             asked = ("ZREVRANGEBYLEX", self.keys.touched, below, b"-", "LIMIT", 0, page)
             (members,) = yield [asked]
             pairs = [parted(touched_by(member)[1])[::-1] for member in members]
@@ -433,7 +432,7 @@ class RedisReads:
                 left -= len(heads)
             if len(members) < page:
                 break
-            below = b"(" + members[-1]
+            below, page = b"(" + members[-1], min(4 * page, BATCH)  # much is left out, it seems
         return _newest_of(found, high, limit)
 
     def _heads_of(
