@@ -40,7 +40,7 @@ class Page:
     no_bytes: bool = False
     """It is known to hold no bytes, so what packs to the same bytes is the same."""
     quick: bytes | None = None
-    """Hash of its quick form, if it has one and was met again since it was made."""
+    """Hash of its quick form, or nothing if it has none; None until it is met again."""
 
 
 class Sequence(Protocol):
@@ -63,8 +63,11 @@ class Sequence(Protocol):
     def exact_span(self, at: int, count: int) -> tuple[bytes, bool]:
         """Return the span without mistake, and whether there are any bytes in it."""
 
-    def quick_span(self, at: int, count: int) -> bytes | None:
-        """Return other bytes, got sooner: where they are equal, so is the exact span."""
+    def quick_span(self, at: int, count: int) -> bytes:
+        """Return other bytes, got sooner: where they are equal, so is the exact span.
+
+        Nothing if there are none.
+        """
 
     def emit(self, at: int, parts: list[bytes], count: int) -> Page:
         """Make a page of these elements."""
@@ -155,18 +158,19 @@ class _Cutter:
             return False
         if at + page.count <= self.trusted:
             return True
-        quick = self._quick(at, page.count) if page.quick is not None else None
-        if quick is not None and quick == page.quick:
+        quick = self._quick(at, page.count) if page.quick else b""
+        if quick and quick == page.quick:
             return True
         if not self._is_same(at, page):
             return False
-        page.quick = quick or self._quick(at, page.count)
+        if page.quick != b"":
+            page.quick = quick or self._quick(at, page.count)
         return True
 
-    def _quick(self, at: int, count: int) -> bytes | None:
+    def _quick(self, at: int, count: int) -> bytes:
         span = self.sequence.quick_span(at, count)
         # Of a seed of its own: it is never to be taken for that of the span.
-        return None if span is None else fingerprint(span, ~self.seed & 2**64 - 1)
+        return fingerprint(span, ~self.seed & 2**64 - 1) if span else b""
 
     def _is_same(self, at: int, page: Page) -> bool:
         if page.fingerprint != fingerprint(self.sequence.span(at, page.count), self.seed):

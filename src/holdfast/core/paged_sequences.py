@@ -114,9 +114,9 @@ class Elements:
         """Return the bytes of what stands before the element's value."""
         return b""
 
-    def names(self, at: int, count: int) -> list[str]:
-        """Return what stands before so many values, beside their places."""
-        return []
+    def named(self, at: int, count: int) -> tuple[Sequence[str], Sequence[Any]]:
+        """Return that many values, and their names if they have any."""
+        return (), self.parts[at : at + count]
 
     def value_at(self, at: int) -> Any:
         return self.parts[at]
@@ -172,15 +172,15 @@ class Elements:
         packer.saw_bytes = False
         return packer.pack(self.plain(at, count)), packer.saw_bytes
 
-    def quick_span(self, at: int, count: int) -> bytes | None:
-        values = [self.value_at(i) for i in range(at, at + count)]
+    def quick_span(self, at: int, count: int) -> bytes:
+        names, values = self.named(at, count)
         form = quick_form(values)
         if form is None:
-            return None
+            return b""
         try:
-            return self.encoder.packer.pack([*self.names(at, count), form])
+            return self.encoder.packer.pack([*names, form])
         except SerializationError:  # what looks at the values themselves says of which it is
-            return None
+            return b""
 
     def emit(self, at: int, parts: list[bytes], count: int) -> Page:
         raw = self.header(count) + b"".join(parts)
@@ -263,8 +263,9 @@ class Items(Elements):
     def key_bytes(self, at: int) -> bytes:
         return self._pack(self.parts[at][0])
 
-    def names(self, at: int, count: int) -> list[str]:
-        return [key for key, _ in self.parts[at : at + count]]
+    def named(self, at: int, count: int) -> tuple[Sequence[str], Sequence[Any]]:
+        names, values = zip(*self.parts[at : at + count], strict=True)
+        return names, values
 
     def value_at(self, at: int) -> Any:
         return self.parts[at][1]
@@ -303,8 +304,8 @@ class Blob:
     def exact_span(self, at: int, count: int) -> tuple[bytes, bool]:
         return self.span(at, count), False
 
-    def quick_span(self, at: int, count: int) -> bytes | None:
-        return None
+    def quick_span(self, at: int, count: int) -> bytes:
+        return b""
 
     def emit(self, at: int, parts: list[bytes], count: int) -> Page:
         raw = b"".join(parts)

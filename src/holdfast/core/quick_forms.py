@@ -12,7 +12,7 @@ from typing import Any
 
 from holdfast.core.class_names import class_name
 from holdfast.core.kinds import Unkeepable, kind_of
-from holdfast.core.kinds.objects import OBJECT_KIND, PYDANTIC_KIND, attributes
+from holdfast.core.kinds.objects import OBJECT_KIND, PYDANTIC_KIND, all_attributes
 
 _MSGPACK_KNOWS = frozenset((str, int, float, bool, type(None), list, dict))
 _PYDANTIC_PARTS = attrgetter(
@@ -44,7 +44,7 @@ def _parts(cls: type, values: Sequence[Any]) -> Any:
         return list(values)
     kind = kind_of(cls)
     if kind is OBJECT_KIND:
-        return list(map(attributes, values))
+        return all_attributes(cls, values)
     if kind is not PYDANTIC_KIND:
         raise Unkeepable("there is no quick form of it")
     fields, chosen, extra, private = zip(*map(_PYDANTIC_PARTS, values), strict=True)
