@@ -14,6 +14,7 @@ from typing import Protocol
 from xxhash import xxh3_64_intdigest, xxh3_128_digest
 
 from holdfast.core.content_cuts import MAX_PAGE, TAIL_PAGE, ends_page
+from holdfast.core.packed_size import MODERATE
 
 
 @dataclass(slots=True)
@@ -38,6 +39,8 @@ class Page:
     """It does not belong to the open tail."""
     no_bytes: bool = False
     """It is known to hold no bytes, so what packs to the same bytes is the same."""
+    quick: bytes | None = None
+    """Hash of its quick form, or nothing if it has none; None until it is met again."""
 
 
 class Sequence(Protocol):
@@ -59,6 +62,12 @@ class Sequence(Protocol):
 
     def exact_span(self, at: int, count: int) -> tuple[bytes, bool]:
         """Return the span without mistake, and whether there are any bytes in it."""
+
+    def quick_span(self, at: int, count: int) -> bytes:
+        """Return other bytes, got sooner: where they are equal, so is the exact span.
+
+        Nothing if there are none.
+        """
 
     def emit(self, at: int, parts: list[bytes], count: int) -> Page:
         """Make a page of these elements."""
@@ -92,7 +101,7 @@ class _Cutter:
         while at < self.total:
             found = self._find(at, following, fresh)
             if found is None:
-                at, fresh = self._cut_run(at, fresh)
+                at, fresh = self._cut_run(at, fresh, following)
                 following = -1
                 continue
             page = self.old[found]
@@ -142,10 +151,28 @@ class _Cutter:
 
     def _matches(self, at: int, index: int, fresh: bool) -> bool:
         page = self.old[index]
-        if not page.closed or page.fresh != fresh or at + page.count > self.total:
+        return page.closed and self._stands(at, page, fresh)
+
+    def _stands(self, at: int, page: Page, fresh: bool) -> bool:
+        if page.fresh != fresh or at + page.count > self.total:
             return False
         if at + page.count <= self.trusted:
             return True
+        quick = self._quick(at, page.count) if page.quick else b""
+        if quick and quick == page.quick:
+            return True
+        if not self._is_same(at, page):
+            return False
+        if page.quick != b"":
+            page.quick = quick or self._quick(at, page.count)
+        return True
+
+    def _quick(self, at: int, count: int) -> bytes:
+        span = self.sequence.quick_span(at, count)
+        # Of a seed of its own: it is never to be taken for that of the span.
+        return fingerprint(span, ~self.seed & 2**64 - 1) if span else b""
+
+    def _is_same(self, at: int, page: Page) -> bool:
         if page.fingerprint != fingerprint(self.sequence.span(at, page.count), self.seed):
             return False
         if not page.no_bytes:
@@ -154,9 +181,27 @@ class _Cutter:
             return page.fingerprint == fingerprint(span, self.seed)
         return True
 
-    def _cut_run(self, at: int, fresh: bool) -> tuple[int, bool]:
+    def _kept_tail(self, at: int, following: int, fresh: bool) -> list[Page]:
+        """Return the full pages of the old tail that stand here; no boundary is within them.
+
+        Not the last: its last element may have been lengthened.
+        """
+        kept: list[Page] = []
+        if following >= 0:
+            for page in self.old[following:-1]:
+                # The parts of what is large were remembered, and need not be looked at together.
+                if page.closed or page.size > MODERATE or not self._stands(at, page, fresh):
+                    break
+                kept.append(page)
+                at, fresh = at + page.count, False
+        return kept
+
+    def _cut_run(self, at: int, fresh: bool, following: int) -> tuple[int, bool]:
         """Cut one page from here, or the tail; return where it ends and whether at a boundary."""
-        start, size = at, 0
+        kept = self._kept_tail(at, following, fresh)
+        start, size = at, sum(page.body for page in kept)
+        at += sum(page.count for page in kept)
+        tail = at
         ends, parts = list[int](), list[bytes]()
         element, total = self.sequence.element, self.total
         while at < total:
@@ -166,12 +211,19 @@ class _Cutter:
             size += len(data)
             natural = key != b"" and ends_page(key, len(data))
             if natural or (key and size >= MAX_PAGE):
-                page = self.sequence.emit(start, parts, at - start)
+                page = self.sequence.emit(start, [*self._parts(start, tail), *parts], at - start)
                 page.fresh, page.natural = fresh, natural
                 self.pages.append(page)
                 return at, natural
-        self._cut_tail(start, ends, parts, fresh)
+        self.pages += kept
+        self._cut_tail(tail, ends, parts, fresh and not kept)
         return at, False
+
+    def _parts(self, at: int, end: int) -> Iterator[bytes]:
+        """Yield the elements from one place up to another."""
+        while at < end:
+            data, _, at = self.sequence.element(at)
+            yield data
 
     def _cut_tail(self, start: int, ends: list[int], parts: list[bytes], fresh: bool) -> None:
         begin, size = 0, 0

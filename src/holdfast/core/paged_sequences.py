@@ -31,6 +31,8 @@ from holdfast.core.packed_size import (
     utf8_blocks,
 )
 from holdfast.core.page_cutter import Page, fingerprint
+from holdfast.core.quick_forms import quick_form
+from holdfast.errors import SerializationError
 
 _FEW, _MANY = 8, 256
 """Of few parts each may be most of a state, and so may a part that has many: neither is packed just
@@ -112,6 +114,10 @@ class Elements:
         """Return the bytes of what stands before the element's value."""
         return b""
 
+    def named(self, at: int, count: int) -> tuple[Sequence[str], Sequence[Any]]:
+        """Return that many values, and their names if they have any."""
+        return (), self.parts[at : at + count]
+
     def value_at(self, at: int) -> Any:
         return self.parts[at]
 
@@ -165,6 +171,16 @@ class Elements:
         packer = self.encoder.packer
         packer.saw_bytes = False
         return packer.pack(self.plain(at, count)), packer.saw_bytes
+
+    def quick_span(self, at: int, count: int) -> bytes:
+        names, values = self.named(at, count)
+        form = quick_form(values)
+        if form is None:
+            return b""
+        try:
+            return self.encoder.packer.pack([*names, form])
+        except SerializationError:  # what looks at the values themselves says of which it is
+            return b""
 
     def emit(self, at: int, parts: list[bytes], count: int) -> Page:
         raw = self.header(count) + b"".join(parts)
@@ -247,6 +263,10 @@ class Items(Elements):
     def key_bytes(self, at: int) -> bytes:
         return self._pack(self.parts[at][0])
 
+    def named(self, at: int, count: int) -> tuple[Sequence[str], Sequence[Any]]:
+        names, values = zip(*self.parts[at : at + count], strict=True)
+        return names, values
+
     def value_at(self, at: int) -> Any:
         return self.parts[at][1]
 
@@ -283,6 +303,9 @@ class Blob:
 
     def exact_span(self, at: int, count: int) -> tuple[bytes, bool]:
         return self.span(at, count), False
+
+    def quick_span(self, at: int, count: int) -> bytes:
+        return b""
 
     def emit(self, at: int, parts: list[bytes], count: int) -> Page:
         raw = b"".join(parts)

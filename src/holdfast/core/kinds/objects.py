@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import sys
 import types
+from collections.abc import Iterable
 from typing import Any
 
 from holdfast.core.class_names import class_attribute, class_name, find_class, is_listed
@@ -70,6 +71,13 @@ def attributes(obj: object) -> dict[str, Any]:
         wanted = set(obj._checkpoint_fields())  # type: ignore[attr-defined]
         values = {name: value for name, value in values.items() if name in wanted}
     return values
+
+
+def all_attributes(cls: type, objects: Iterable[Any]) -> list[dict[str, Any]]:
+    """Return all that each of some objects of a class holds."""
+    if _slots(cls) or getattr(cls, "_checkpoint_fields", None) is not None:
+        return list(map(attributes, objects))
+    return [each.__dict__ for each in objects]
 
 
 def set_attributes(obj: Any, values: dict[str, Any]) -> None:
