@@ -1,7 +1,9 @@
 # Everything runs in $(VENV), which is made on first use and remade when pyproject.toml changes.
 
 VENV    ?= .venv
-JOBS    ?= 2
+CORES   := $(shell nproc 2>/dev/null || echo 2)
+# One more than there are processors: tests wait for disks and servers, too. Browsers only compute.
+JOBS    ?= $(shell expr $(CORES) + 1)
 AGENTS  ?= .coding-agents
 AXE     ?= .axe
 CRASHES ?= 1000
@@ -37,8 +39,8 @@ QUICK_TESTS := tests/unit tests/project/test_imports.py \
 	tests/integration/test_store_contract.py::TestSqliteStore
 
 .DEFAULT_GOAL := help
-.PHONY: help setup services demo test quick lint suite lowest lowest-suite frameworks \
-	frameworks-made crewai-made coding-agents ui pictures docs format crash bench scale bench-frameworks test-pythons clean
+.PHONY: help setup services demo test quick lint environments suite lowest lowest-suite lowest-made \
+	frameworks frameworks-made crewai-made coding-agents ui pictures docs format crash bench scale bench-frameworks test-pythons clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,7 +53,9 @@ services:  ## Install what tests start (Redis, PostgreSQL, PgBouncer, faketime, 
 demo: $(VENV)/.core  ## See an agent crash, resume, rewind and fork
 	$(BIN)/holdfast demo
 
-test: lint suite ui lowest frameworks coding-agents  ## Run all that CI runs: lint, types, tests
+test:  ## Run all that CI runs: lint, types, tests
+	@$(MAKE) --no-print-directory -j2 --output-sync=target lint environments
+	@$(MAKE) --no-print-directory suite ui lowest frameworks coding-agents
 
 quick: $(VENV)/.test  ## Get an answer within a minute: style, pure functions, imports, two stores
 	$(BIN)/ruff check $(LINTED)
@@ -62,13 +66,22 @@ lint: $(VENV)/.test  ## Check style and types
 	$(BIN)/ruff format --check $(LINTED)
 	$(BIN)/mypy $(CODE)
 
+environments: $(VENV)/.made services
+	@$(MAKE) --no-print-directory lowest-made VENV=$(VENV)-lowest
+	@$(MAKE) --no-print-directory frameworks-made VENV=$(VENV)-frameworks
+	@$(MAKE) --no-print-directory crewai-made VENV=$(VENV)-crewai
+
+# What the tests of a hostile file share takes long to make, so each file is for one process.
 suite: $(VENV)/.test services  ## Run the tests alone
-	$(PYTEST) -n $(JOBS)
+	$(PYTEST) -n $(JOBS) --ignore tests/hostile
+	$(PYTEST) -n $(JOBS) --dist loadfile tests/hostile
 
 lowest:  ## Run the tests that matter with the lowest versions that pyproject.toml allows
 	@$(MAKE) --no-print-directory lowest-suite VENV=$(VENV)-lowest
 
-lowest-suite: $(VENV)/.lowest services
+lowest-made: $(VENV)/.lowest
+
+lowest-suite: lowest-made services
 	$(PYTEST) -n $(JOBS) --hypothesis-profile quick -k 'not very_many' $(LOWEST)
 
 frameworks:  ## Run the adapters' tests with every framework; CrewAI's in a second environment
@@ -88,13 +101,13 @@ coding-agents: $(VENV)/.test  ## Run the real coding agents, from npm, against a
 	@if [ -f $(AGENTS)/package.json ]; then \
 		PATH="$(abspath $(AGENTS))/node/bin:$$PATH" \
 		HOLDFAST_CODING_AGENTS=$(abspath $(AGENTS))/node_modules/.bin \
-		$(PYTEST) -n $(JOBS) tests/coding_agents; fi
+		$(PYTEST) -n $(CORES) tests/coding_agents; fi
 
 ui: $(VENV)/.test services  ## Drive the page in a real browser, with axe-core from npm
 	@scripts/install-axe $(AXE) $(BIN)/python
 	@if [ -f $(AXE)/package.json ]; then \
 		HOLDFAST_AXE=$(abspath $(AXE))/node_modules/axe-core/axe.min.js \
-		$(PYTEST) -n $(JOBS) tests/ui/browser; fi
+		$(PYTEST) -n $(CORES) tests/ui/browser; fi
 
 pictures:  ## Make the pictures of the page that the documentation shows
 	@HOLDFAST_PICTURES=$(abspath docs/pictures) $(MAKE) --no-print-directory ui

@@ -58,10 +58,13 @@ def test_every_folder_of_tests_is_run() -> None:
     targets = (ROOT / "Makefile").read_text("utf-8")
 
     assert folders == here | elsewhere
-    assert re.search(r"^test:.* frameworks coding-agents ", targets, re.MULTILINE)
+    assert " lint environments\n" in targets
+    assert " suite ui lowest frameworks coding-agents\n" in targets
+    assert "$(PYTEST) -n $(JOBS) --ignore tests/hostile\n" in targets
+    assert "$(PYTEST) -n $(JOBS) --dist loadfile tests/hostile\n" in targets
     assert "-m pytest -n $(JOBS) tests/frameworks \\\n" in targets
-    assert "$(PYTEST) -n $(JOBS) tests/coding_agents;" in targets
-    assert "$(PYTEST) -n $(JOBS) tests/ui/browser;" in targets
+    assert "$(PYTEST) -n $(CORES) tests/coding_agents;" in targets
+    assert "$(PYTEST) -n $(CORES) tests/ui/browser;" in targets
 
 
 def test_contributing_names_every_folder_of_tests() -> None:
