@@ -73,7 +73,7 @@ environments: $(VENV)/.made services
 
 # What the tests of a hostile file share takes long to make, so each file is for one process.
 suite: $(VENV)/.test services  ## Run the tests alone
-	$(PYTEST) -n $(JOBS) --ignore tests/hostile
+	$(PYTEST) -n $(JOBS) --deselect tests/hostile
 	$(PYTEST) -n $(JOBS) --dist loadfile tests/hostile
 
 lowest:  ## Run the tests that matter with the lowest versions that pyproject.toml allows

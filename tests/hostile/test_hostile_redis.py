@@ -23,6 +23,7 @@ def said() -> dict[str, Said]:
                 client = SyncClient(store)
                 fill(client, steps=1)
                 client.save("brief", execution_state={}, ttl_seconds=0.0)
+                client.save("tagged", execution_state={}, metadata={"x": 1})
                 make(server, store._plans.keys)
             cases[name] = {"url": f"{url}?prefix={prefix}"}
     return judged(cases)

@@ -60,7 +60,7 @@ def test_every_folder_of_tests_is_run() -> None:
     assert folders == here | elsewhere
     assert " lint environments\n" in targets
     assert " suite ui lowest frameworks coding-agents\n" in targets
-    assert "$(PYTEST) -n $(JOBS) --ignore tests/hostile\n" in targets
+    assert "$(PYTEST) -n $(JOBS) --deselect tests/hostile\n" in targets
     assert "$(PYTEST) -n $(JOBS) --dist loadfile tests/hostile\n" in targets
     assert "-m pytest -n $(JOBS) tests/frameworks \\\n" in targets
     assert "$(PYTEST) -n $(CORES) tests/coding_agents;" in targets
