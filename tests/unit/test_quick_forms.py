@@ -180,15 +180,29 @@ def test_what_grows_is_cut_as_if_all_were_new_and_little_of_it_is_looked_at(
     assert whole < 20  # while it stands whole, and once as a dict becomes no record
 
 
-@pytest.mark.parametrize("how", [("all of another class",), ("rename",), ("turn round",)])
-def test_what_was_met_again_and_then_changes_is_seen(how: tuple[str]) -> None:
-    items = {f"{n}": Message(said=n) for n in range(200)}
+@pytest.mark.parametrize(
+    ("kind", "how"),
+    [
+        *((Message, (how,)) for how in ("all of another class", "rename", "turn round")),
+        *((Model, (how,)) for how in ("unset", "no extra", "turn round", "forget")),
+        *((Model, ("hide", hidden)) for hidden in (False, 7, None)),
+        *((kind, ("set", "said", value)) for kind in KINDS for value in (True, 1.0)),
+        *((kind, ("add", 1)) for kind in (Message, Model)),
+    ],
+)
+def test_what_was_met_again_and_then_changes_is_seen(kind: type, how: tuple[Any, ...]) -> None:
+    items = {f"{n}": made(kind) for n in range(200)}
+    for it in items.values():
+        it.said = 1
     base = encode({"all": dict(items)}, seed=5).base
     for _ in range(2):
         base = encode({"all": dict(items)}, base, seed=5).base
-    assert any(page.quick for page in base.layout.children["all"].pages)
+    before = base.layout.children["all"].pages
+    assert any(page.quick for page in before)
 
     for name in [*items][:3]:
         change(items, name, how)
+    after = encode({"all": dict(items)}, base, seed=5)
 
-    assert encode({"all": dict(items)}, base, seed=5).root == encode({"all": dict(items)}).root
+    assert after.root == encode({"all": dict(items)}).root
+    assert after.base.layout.children["all"].pages[0].id != before[0].id
