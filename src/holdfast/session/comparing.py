@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from holdfast.core.diff import Diff, diff_parts, is_below
+from holdfast.model import CheckpointInfo
 from holdfast.runtime.engine import Engine
 from holdfast.runtime.steps import Plan
 from holdfast.session.call_log import CallLog
@@ -16,10 +17,11 @@ _CALLS = "effects"
 
 def diff(engine: Engine, a: str, b: str) -> Plan[Diff]:
     """Return what changed from one checkpoint to another."""
-    found = yield from read.diff(engine, a, b)
+    first, second = (yield from read.get_info(a)), (yield from read.get_info(b))
+    found = yield from read.diff_of(engine, first, second)
     if not found.part(_CALLS):
         return found
-    old, new = (yield from _log(engine, a)), (yield from _log(engine, b))
+    old, new = (yield from _log(engine, first)), (yield from _log(engine, second))
     if not (old.older or new.older):
         return found
     shelf = Shelf(engine, "raw")
@@ -31,8 +33,7 @@ def diff(engine: Engine, a: str, b: str) -> Plan[Diff]:
     return _joined(found, calls, shared)
 
 
-def _log(engine: Engine, checkpoint_id: str) -> Plan[CallLog]:
-    info = yield from read.get_info(checkpoint_id)
+def _log(engine: Engine, info: CheckpointInfo) -> Plan[CallLog]:
     return CallLog((yield from read.restore_parts(engine, info, [_CALLS]))[_CALLS])
 
 

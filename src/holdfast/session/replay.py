@@ -17,7 +17,7 @@ from holdfast.session.effects import Effect
 from holdfast.session.recorded import calls_between, calls_noted
 from holdfast.stores.base import Query, Store
 from holdfast.verbs import notes
-from holdfast.verbs.read import ancestors, diff, restore
+from holdfast.verbs.read import ancestors, diff_of, restore
 
 if TYPE_CHECKING:
     from holdfast.workspace import TreeDiff
@@ -84,7 +84,7 @@ def step(
     if before is not None:
         earlier = yield from restore(engine, before.checkpoint_id, True, "raw")
         known = earlier.effects
-        changes = (yield from diff(engine, before.checkpoint_id, info.checkpoint_id)).part("$")
+        changes = (yield from diff_of(engine, before, info)).part("$")
         files = yield from _files_between(store, earlier.workspace, kept.workspace)
     every = yield from calls_between(engine, known, kept.effects)
     calls = [each for each in every if not each.abandoned]

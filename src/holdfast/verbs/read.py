@@ -367,8 +367,11 @@ def _beside(
 
 def diff(engine: Engine, a: str, b: str) -> Plan[Diff]:
     """Return what changed from one checkpoint to another; only what differs is read."""
-    first = yield from get_info(a)
-    second = yield from get_info(b)
+    return (yield from diff_of(engine, (yield from get_info(a)), (yield from get_info(b))))
+
+
+def diff_of(engine: Engine, first: CheckpointInfo, second: CheckpointInfo) -> Plan[Diff]:
+    """Return the same of checkpoints whose records are at hand."""
     at_hand: dict[bytes, bytes] = {}
     if not engine.shares_chunks:
         for info in (first, second):

@@ -25,12 +25,13 @@ from holdfast.stores.redis.keys import (
     as_bytes,
     as_text,
     id_at,
-    numbers_filed,
+    number_filed,
     parted,
     touch,
 )
 from holdfast.stores.redis.reads import BATCH, RedisPlan, RedisReads, batches, page_of
 from holdfast.stores.redis.records import IndexEntry, unpack_record
+from holdfast.stores.shared.tags import numbers_of, unfiled_in
 
 logger = logging.getLogger("holdfast")
 
@@ -135,8 +136,7 @@ def _lost_records(reads: RedisReads, expired: set[str | bytes]) -> RedisPlan[lis
     low = b"-"
     while page := (yield from page_of(keys.sessions, low)):
         for member in page:
-            session, agent = parted(member)
-            found.update((yield from _lost_in(reads, keys.session(agent, session))))
+            found.update((yield from _lost_in(reads, keys.session_of(member))))
         found.update((yield from _untouched(reads, page)))
         low = b"(" + page[-1]
     low, last = b"-", ""
@@ -184,7 +184,7 @@ def _untouched(reads: RedisReads, sessions: list[bytes]) -> RedisPlan[dict[str, 
     """Return the newest records of sessions that are not listed as touched by these."""
     keys, found = reads.keys, dict[str, str]()
     for part in batches(sessions):
-        asked = [("ZREVRANGE", keys.session(*parted(who)[::-1]), 0, 0) for who in part]
+        asked = [("ZREVRANGE", keys.session_of(who), 0, 0) for who in part]
         before = yield asked
         newest = [(who, each[0]) for who, each in zip(part, before, strict=True) if each]
         listed = yield [("ZSCORE", keys.touched, touch(place, who)) for who, place in newest]
@@ -198,17 +198,19 @@ def _untouched(reads: RedisReads, sessions: list[bytes]) -> RedisPlan[dict[str, 
 def _unfiled(keys: Keys, infos: list[CheckpointInfo]) -> RedisPlan[set[str]]:
     """Return which records have a tag by which their session is not filed."""
     asked = [
-        (info.checkpoint_id, name, number + IndexEntry.of(info).who)
+        (info.checkpoint_id, number, number_filed(number) + IndexEntry.of(info).who)
         for info in infos
         for name, value in info.metadata.items()
-        for number in numbers_filed(name, value)
+        for number in numbers_of(name, value)
     ]
-    filed: dict[tuple[str, str], bool] = {}
+    filed: dict[str, set[int]] = {info.checkpoint_id: set() for info in infos}
     for part in batches(asked):
         scores = yield [("ZSCORE", keys.tags, member) for _, _, member in part]
-        for (i, name, _), score in zip(part, scores, strict=True):
-            filed[i, name] = filed.get((i, name), False) or score is not None
-    return {i for (i, _), is_filed in filed.items() if not is_filed}
+        for (checkpoint_id, number, _), score in zip(part, scores, strict=True):
+            if score is not None:
+                filed[checkpoint_id].add(number)
+    found = (info for info in infos if unfiled_in(info.metadata, filed[info.checkpoint_id]))
+    return {info.checkpoint_id for info in found}
 
 
 def _lost_in(reads: RedisReads, key: bytes) -> RedisPlan[dict[str, str]]:

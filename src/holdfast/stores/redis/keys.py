@@ -73,6 +73,11 @@ class Keys:
         """Return the records of a session, by time."""
         return self._key("s", joined(agent_id, session_id))
 
+    def session_of(self, who: bytes) -> bytes:
+        """Return the same of a session as the list of all names it."""
+        session_id, agent_id = parted(who)
+        return self.session(agent_id, session_id)
+
     def note(self, scope: str, key: str) -> bytes:
         """Return a note."""
         return self._key("n", joined(scope, key))
@@ -108,7 +113,12 @@ def parted(both: bytes) -> tuple[str, str]:
 
 def numbers_filed(name: str, value: Any) -> list[bytes]:
     """Return the numbers under which sessions with a tag are filed: of its name, and its value."""
-    return [(number % 2**64).to_bytes(NUMBER, "big") for number in numbers_of(name, value)]
+    return list(map(number_filed, numbers_of(name, value)))
+
+
+def number_filed(number: int) -> bytes:
+    """Return one of these, as it is stored."""
+    return (number % 2**64).to_bytes(NUMBER, "big")
 
 
 def stamp(moment: datetime) -> bytes:

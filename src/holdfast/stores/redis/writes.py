@@ -405,7 +405,7 @@ class RedisWrites(RedisReads):
 
     def _refile(self, filing: dict[bytes, Tags], at: bytes = b"", now: bytes = b"") -> ScriptCall:
         keys = self.keys
-        sessions = [keys.session(*parted(who)[::-1]) for who in filing]
+        sessions = [keys.session_of(who) for who in filing]
         values: dict[bytes, int] = {}
 
         def value(given: bytes) -> int:
